@@ -1,0 +1,6 @@
+// The seam between Python and the native code. Every array's dtype, order and owner is stated at its function.
+#include <nanobind/nanobind.h>
+
+NB_MODULE(_native, m) {
+  m.doc() = "Headstart's native kernels.";
+}

@@ -1,0 +1,1 @@
+"""Headstart: the same text, sooner."""

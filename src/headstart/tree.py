@@ -1,0 +1,118 @@
+"""Drafts: token trees in flat arrays, where every node knows how it was drawn.
+
+A chain is a tree whose nodes have one child each. Nodes are numbered in drawn order, a parent before its children;
+the committed text is the root, numbered ``ROOT``. Knows nothing of models, caches or verification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+from headstart.law import Law
+
+__all__ = ["EMPTY", "ROOT", "Draft", "Origin"]
+
+ROOT = -1
+"""The node that stands for the committed text; also the name of the row that follows it."""
+
+Origin = Literal["sampled", "coupled", "certain"]
+"""How a token was drawn: from a stored law, by the target's own noise, or without any randomness."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A tree of guessed tokens.
+
+    Parameters
+    ----------
+    tokens : tuple of int
+        Token id of each node.
+    parents : tuple of int
+        Node index of each node's parent, smaller than its own, or ``ROOT``.
+    origins : tuple of {"sampled", "coupled", "certain"}
+        How each node was drawn.
+    laws : tuple of Law or None
+        For a sampled node the very law it was drawn from (for a draw without replacement: the law renormalised after
+        its elder siblings were removed), otherwise None.
+
+    Raises
+    ------
+    ValueError
+        If the arrays differ in length, a parent is not an earlier node, or a sampled node has no law or probability 0.
+    """
+
+    tokens: tuple[int, ...] = ()
+    parents: tuple[int, ...] = ()
+    origins: tuple[Origin, ...] = ()
+    laws: tuple[Law | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        n = len(self.tokens)
+        if not len(self.parents) == len(self.origins) == len(self.laws) == n:
+            raise ValueError("a draft's tokens, parents, origins and laws must have the same length")
+        for node, (parent, origin, law) in enumerate(zip(self.parents, self.origins, self.laws, strict=True)):
+            if not ROOT <= parent < node:
+                raise ValueError(f"node {node} has parent {parent}; a parent must be an earlier node or {ROOT}")
+            if origin == "sampled" and (law is None or law.prob(self.tokens[node]) <= 0):
+                raise ValueError(f"node {node} is sampled, so it needs the law it was drawn from, with its token in it")
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @classmethod
+    def chain(
+        cls, tokens: Sequence[int], *, origin: Origin = "certain", laws: Sequence[Law | None] | None = None
+    ) -> Draft:
+        """Build a chain: each token the only child of the one before.
+
+        Examples
+        --------
+        >>> Draft.chain([5, 7]).parents
+        (-1, 0)
+        """
+        n = len(tokens)
+        return cls(
+            tuple(int(t) for t in tokens),
+            tuple(range(-1, n - 1)),
+            (origin,) * n,
+            (None,) * n if laws is None else tuple(laws),
+        )
+
+    @cached_property
+    def is_chain(self) -> bool:
+        """Whether every node has at most one child, and the root too."""
+        return self.parents == tuple(range(-1, len(self) - 1))
+
+    @cached_property
+    def _children(self) -> dict[int, tuple[int, ...]]:
+        children: dict[int, list[int]] = {}
+        for node, parent in enumerate(self.parents):
+            children.setdefault(parent, []).append(node)
+        return {parent: tuple(nodes) for parent, nodes in children.items()}
+
+    def children(self, node: int) -> tuple[int, ...]:
+        """Children of a node (or of ``ROOT``) in drawn order."""
+        return self._children.get(node, ())
+
+    def path(self, node: int) -> tuple[int, ...]:
+        """Nodes from the root's child down to ``node``; empty for ``ROOT``."""
+        nodes: list[int] = []
+        while node != ROOT:
+            nodes.append(node)
+            node = self.parents[node]
+        return tuple(reversed(nodes))
+
+    def depth(self, node: int) -> int:
+        """Number of tokens between the committed text and ``node``, itself included; 0 for ``ROOT``."""
+        return len(self.path(node))
+
+    def head(self, size: int) -> Draft:
+        """Keep the first ``size`` nodes, which are always a tree."""
+        return Draft(self.tokens[:size], self.parents[:size], self.origins[:size], self.laws[:size])
+
+
+EMPTY = Draft()
+"""No guess at all."""
