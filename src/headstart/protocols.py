@@ -34,6 +34,9 @@ class Coins(Protocol):
     def target(self, law: Law, position: int) -> int:
         """Sample ``law`` by the target's own noise at an absolute position: this *is* plain sampling."""
 
+    def rank(self, law: Law, position: int, count: int) -> list[int]:
+        """First ``count`` tokens of the race that ``target`` samples by (Gumbel-top-k), the winner first."""
+
     def accept(self, numerator: Number, denominator: Number, node: int) -> bool:
         """True with probability ``min(1, numerator / denominator)``: ``u * denominator < numerator``."""
 
