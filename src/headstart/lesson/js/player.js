@@ -1,0 +1,90 @@
+// Playback: start again, back, play, step, and a slider over all steps. The step t lives in the state.
+import { calm, h, shown } from './dom.js';
+import { label, say } from './words.js';
+
+/**
+ * Controls for the steps 0..last of a figure.
+ *
+ * `pace(t)` is how many milliseconds step t is looked at before the next (default 900). Returns
+ * {root, update(t, last), play(), pause(), playing()}; `ctx.state.t` moves, the figure's view follows.
+ */
+export function player(ctx, { pace = () => 900, word = 'play.slider' } = {}) {
+  let last = 0;
+  let timer = 0;
+  const go = (t) => ctx.set({ t: Math.max(0, Math.min(last, t)) });
+  const by = (step) => () => { pause(); go(ctx.state.t + step); };
+  const restart = h('button', { type: 'button', l: 'play.restart', on: { click: () => { pause(); go(0); } } }, '⏮\uFE0E');
+  const back = h('button', { type: 'button', l: 'play.back', on: { click: by(-1) } }, '◀\uFE0E');
+  const toggle = h('button', { type: 'button', class: 'primary play', on: { click: () => (timer ? pause() : play()) } });
+  const step = h('button', { type: 'button', l: 'play.step', on: { click: by(1) } }, '▶\uFE0E|');
+  const slide = h('input', { type: 'range', min: 0, class: 'time', l: word,
+    on: { input: () => { pause(); go(Number(slide.value)); } } });
+  const count = h('output', { class: 'count' });
+  const root = h('div', { class: 'player', role: 'group', l: 'play.group' }, toggle, restart, back, step, slide, count);
+
+  function tick() {
+    if (ctx.state.t >= last) return pause();
+    go(ctx.state.t + 1);
+    return schedule();
+  }
+  function schedule() { timer = setTimeout(tick, calm() ? Math.max(400, pace(ctx.state.t)) : pace(ctx.state.t)); }
+  function play() {
+    if (ctx.state.t >= last) go(0);
+    clearTimeout(timer);
+    schedule();
+    paint();
+  }
+  function pause() { clearTimeout(timer); timer = 0; paint(); }
+  function paint() { say(toggle, timer ? 'play.pause' : ctx.state.t >= last && last > 0 ? 'play.again' : 'play.play'); }
+
+  function update(t, steps) {
+    last = steps;
+    slide.max = last;
+    slide.value = t;
+    slide.style.setProperty('--v', last ? t / last : 0);
+    count.textContent = `${t} / ${last}`;
+    slide.setAttribute('aria-valuetext', count.textContent);
+    restart.disabled = back.disabled = t <= 0;
+    step.disabled = t >= last;
+    if (timer && t >= last) pause(); else paint();
+  }
+  ctx.leave(pause);
+  return { root, update, play, pause, playing: () => timer !== 0 };
+}
+
+/**
+ * A bet before a reveal. `options` are word ids; the bet is kept in the knob `knob` (-1: none yet; 99: just look).
+ *
+ * Returns {root, update(), placed()}; `reveal` is the node that stays hidden until a bet is placed, `answer` says
+ * which option is right (a number, or a function of the state).
+ */
+export function bet(ctx, { knob, question, options, answer, reveal, verdict }) {
+  const name = `bet-${knob}`;
+  const choices = options.map((word, i) => h('button', { type: 'button', class: 'bet-option', w: word, on: { click: () => place(i) } }));
+  const skip = h('button', { type: 'button', class: 'quiet', w: 'bet.skip', on: { click: () => place(99) } });
+  const result = h('p', { class: 'verdict' });
+  const root = h('section', { class: 'bet', 'aria-labelledby': name },
+    h('p', { class: 'ask', id: name }, h('b', { w: 'bet.tag' }), ' ', h('span', { w: question })),
+    h('div', { class: 'options' }, ...choices, skip), result);
+  function place(i) {
+    ctx.set({ [knob]: i });
+    ctx.narrate(result.textContent);
+  }
+  function update() {
+    const placed = ctx.state[knob];
+    const right = typeof answer === 'function' ? answer(ctx.state) : answer;
+    choices.forEach((node, i) => {
+      node.setAttribute('aria-pressed', String(placed === i));
+      node.classList.toggle('right', placed >= 0 && i === right);
+    });
+    shown(skip, placed < 0);
+    shown(result, placed >= 0);
+    if (placed >= 0) say(result, placed === right ? 'bet.won' : placed === 99 ? 'bet.looked' : 'bet.lost', {});
+    if (placed >= 0 && verdict) result.append(' ', h('span', { w: verdict }));
+    for (const node of [reveal].flat()) if (node) shown(node, placed >= 0);
+    root.classList.toggle('placed', placed >= 0);
+  }
+  label(root.querySelector('.options'), 'bet.options');
+  root.querySelector('.options').setAttribute('role', 'group');
+  return { root, update, placed: () => ctx.state[knob] >= 0 };
+}
