@@ -1,6 +1,9 @@
 // The seam between Python and the native code. Every array's dtype, order and owner is stated at its function.
 #include <nanobind/nanobind.h>
 
+#include "bind_matrix.h"
+
 NB_MODULE(_native, m) {
   m.doc() = "Headstart's native kernels.";
+  headstart::bind_matrix(m);
 }
