@@ -1,0 +1,233 @@
+"""The packed weight matrices against a NumPy twin, bit for bit, on every instruction set of this machine.
+
+It does not know: models. Width (company, position, tiles) is tested in ``tests/width/test_matrix.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
+from gguf.quants import dequantize
+from numpy.typing import NDArray
+
+from headstart import _native
+
+Array = NDArray[Any]
+
+FLOAT_KINDS = ["F32", "F16", "BF16"]
+SMALL_KINDS = ["Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1"]
+K_KINDS = ["Q4_K", "Q5_K", "Q6_K"]
+KINDS = FLOAT_KINDS + SMALL_KINDS + K_KINDS
+ISAS = _native.available_isas()
+
+# Where the half-precision scales stand in a block of the file.
+HALVES = {
+    "Q8_0": [0],
+    "Q4_0": [0],
+    "Q4_1": [0, 2],
+    "Q5_0": [0],
+    "Q5_1": [0, 2],
+    "Q4_K": [0, 2],
+    "Q5_K": [0, 2],
+    "Q6_K": [208],
+}
+
+
+def random_raw(kind: str, outputs: int, inputs: int, seed: int = 0) -> Array:
+    """Blocks of the file with uniform codes, and scales and minima of both signs."""
+    rng = np.random.default_rng(seed)
+    if kind in FLOAT_KINDS:
+        values = rng.standard_normal((outputs, inputs)).astype(np.float32)
+        if kind == "F16":
+            return values.astype(np.float16).view(np.uint8).ravel()
+        return (
+            values.view(np.uint8).ravel()
+            if kind == "F32"
+            else (values.view(np.uint32) >> 16).astype("<u2").view(np.uint8).ravel()
+        )
+    size, width = GGML_QUANT_SIZES[GGMLQuantizationType[kind]]
+    blocks = rng.integers(0, 256, (outputs * inputs // size, width), dtype=np.uint8)
+    for at in HALVES[kind]:
+        scales = rng.standard_normal(len(blocks)).astype(np.float16)
+        blocks[:, at : at + 2] = scales.view(np.uint8).reshape(-1, 2)
+    return blocks.ravel()
+
+
+def values(kind: str, raw: Array, outputs: int, inputs: int) -> Array:
+    """The file's values, float32 of shape (outputs, inputs), by the gguf package."""
+    return np.asarray(dequantize(raw.reshape(outputs, -1), GGMLQuantizationType[kind])).reshape(outputs, inputs)
+
+
+def fused(a: Array, b: Array, c: Array) -> Array:
+    """a * b + c in float32 with one rounding: float64 rounded to odd, then to float32."""
+    product = a.astype(np.float64) * b.astype(np.float64)  # exact
+    c = c.astype(np.float64)
+    total = product + c
+    part = total - product
+    error = (product - (total - part)) + (c - part)
+    even = (total.view(np.int64) & 1) == 0
+    toward = np.where(error > 0, np.inf, -np.inf)
+    return np.where((error != 0) & even, np.nextafter(total, toward), total).astype(np.float32)
+
+
+def affine(kind: str, raw: Array, outputs: int, inputs: int) -> tuple[Array, Array, Array]:
+    """Codes (outputs, runs, run), and scale and minimum (outputs, runs) of each run of inputs with one scale."""
+    size, width = GGML_QUANT_SIZES[GGMLQuantizationType[kind]]
+    blocks = raw.reshape(-1, width)
+
+    def with_scales(first: float, second: float) -> Array:
+        changed = blocks.copy()
+        for at, value in zip(HALVES[kind], (first, second), strict=False):
+            changed[:, at : at + 2] = np.array([value], np.float16).view(np.uint8)
+        return values(kind, changed.ravel(), outputs, inputs).astype(np.float64)
+
+    run = 16 if kind == "Q6_K" else 32
+    shape = (outputs, inputs // run, run)
+    runs_a_block = size // run
+    halves = [
+        np.repeat(
+            blocks[:, at : at + 2].copy().view(np.float16).astype(np.float32).reshape(outputs, -1), runs_a_block, axis=1
+        )
+        for at in HALVES[kind]
+    ]
+    scale, minimum = halves[0], halves[1] if len(halves) > 1 else np.zeros_like(halves[0])
+    if kind in K_KINDS:
+        sub_scale, sub_minimum = sub_scales(kind, blocks)
+        scale = scale * sub_scale.reshape(scale.shape)
+        minimum = -(minimum * sub_minimum.reshape(scale.shape))
+    unit = with_scales(1.0, 0.0).reshape(shape)
+    if kind in K_KINDS:
+        sub = sub_scale.reshape(outputs, -1, 1)
+        codes = np.divide(unit, sub, out=np.zeros(shape), where=sub != 0)
+    else:
+        codes = unit
+    return codes, scale, minimum
+
+
+def sub_scales(kind: str, blocks: Array) -> tuple[Array, Array]:
+    """The integer scale and minimum of every run of a K-quant, float32."""
+    if kind == "Q6_K":
+        scales = blocks[:, 192:208].view(np.int8).astype(np.float32)
+        return scales, np.zeros_like(scales)
+    packed = blocks[:, 4:16].astype(np.int64)
+    low, minimum, rest = packed[:, :4], packed[:, 4:8], packed[:, 8:]
+    scales = np.concatenate([low & 63, (rest & 15) | (low >> 6) << 4], axis=1)
+    minima = np.concatenate([minimum & 63, rest >> 4 | (minimum >> 6) << 4], axis=1)
+    return scales.astype(np.float32), minima.astype(np.float32)
+
+
+def quantised(x: Array) -> tuple[Array, Array]:
+    """int8 codes (rows, blocks, 32) and float32 scales (rows, blocks) of finite activations."""
+    blocks = x.reshape(len(x), -1, 32)
+    largest = np.abs(blocks).max(axis=2)
+    largest[largest < 2.0**-100] = 0
+    with np.errstate(divide="ignore"):
+        inverse = np.where(largest > 0, np.float32(127) / largest, np.float32(0)).astype(np.float32)
+    return np.rint(blocks * inverse[:, :, None]).astype(np.int64), largest / np.float32(127)
+
+
+def product(kind: str, raw: Array, outputs: int, inputs: int, x: Array) -> Array:
+    """The twin: the arithmetic that ``cpp/kernels/tile.h`` states, float32 of shape (rows, outputs)."""
+    if kind in FLOAT_KINDS:
+        weights = values(kind, raw, outputs, inputs)
+        sums = np.zeros((2, len(x), outputs), np.float32)
+        for k in range(inputs):
+            sums[k % 2] = fused(x[:, k, None], weights[None, :, k], sums[k % 2])
+        return sums[0] + sums[1]
+    weight_codes, scale, minimum = affine(kind, raw, outputs, inputs)
+    codes, x_scale = quantised(x)
+    run = weight_codes.shape[2]
+    halves = 32 // run
+    x_runs = codes.reshape(len(x), -1, run)
+    out = np.zeros((len(x), outputs), np.float32)
+    for i in range(weight_codes.shape[1]):
+        whole = (x_runs[:, i].astype(np.float64) @ weight_codes[:, i].T).astype(np.float32)  # integers, exact
+        block_scale = x_scale[:, i // halves, None]
+        out = fused(whole, scale[None, :, i] * block_scale, out)
+        if len(HALVES[kind]) > 1:
+            scaled_sum = block_scale * codes[:, i].sum(axis=1, dtype=np.int64)[:, None].astype(np.float32)
+            out = fused(np.broadcast_to(minimum[None, :, i], out.shape), scaled_sum, out)
+    return out
+
+
+def native(kind: str, raw: Array, outputs: int, inputs: int, isa: str) -> Any:
+    return _native.Matrix(kind, outputs, inputs, raw, isa)
+
+
+SHAPES = [(16, 256), (37, 512), (1, 256), (80, 768)]
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_product_equals_twin(kind: str, isa: str) -> None:
+    for seed, (outputs, inputs) in enumerate(SHAPES):
+        raw = random_raw(kind, outputs, inputs, seed)
+        x = np.random.default_rng(seed).standard_normal((5, inputs)).astype(np.float32)
+        got = native(kind, raw, outputs, inputs, isa).multiply(x, 0, outputs)
+        np.testing.assert_array_equal(got.view(np.int32), product(kind, raw, outputs, inputs, x).view(np.int32))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("kind", SMALL_KINDS)
+def test_odd_number_of_blocks(kind: str, isa: str) -> None:
+    for inputs in (32, 96):
+        raw = random_raw(kind, 20, inputs)
+        x = np.random.default_rng(1).standard_normal((3, inputs)).astype(np.float32)
+        got = native(kind, raw, 20, inputs, isa).multiply(x, 0, 20)
+        np.testing.assert_array_equal(got, product(kind, raw, 20, inputs, x))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("kind", FLOAT_KINDS)
+@pytest.mark.parametrize("inputs", [1, 2, 3, 7, 33])
+def test_float_kinds_take_any_number_of_inputs(kind: str, isa: str, inputs: int) -> None:
+    raw = random_raw(kind, 19, inputs)
+    x = np.random.default_rng(1).standard_normal((3, inputs)).astype(np.float32)
+    got = native(kind, raw, 19, inputs, isa).multiply(x, 0, 19)
+    np.testing.assert_array_equal(got, product(kind, raw, 19, inputs, x))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("kind", SMALL_KINDS + K_KINDS)
+def test_near_the_exact_product(kind: str, isa: str) -> None:
+    """The error of int8 activations: half a step of each block's scale, times the weights' magnitude."""
+    raw = random_raw(kind, 48, 512)
+    weights = values(kind, raw, 48, 512).astype(np.float64)
+    x = np.random.default_rng(2).standard_normal((4, 512)).astype(np.float32)
+    step = np.repeat(np.abs(x.reshape(4, -1, 32)).max(axis=2) / 127, 32, axis=1)
+    bound = step.astype(np.float64) / 2 @ np.abs(weights).T * 1.001
+    assert (np.abs(native(kind, raw, 48, 512, isa).multiply(x, 0, 48) - x @ weights.T) <= bound).all()
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("kind", SMALL_KINDS + K_KINDS)
+def test_largest_codes_do_not_overflow(kind: str, isa: str) -> None:
+    raw = random_raw(kind, 16, 512)
+    size, width = GGML_QUANT_SIZES[GGMLQuantizationType[kind]]
+    extremes = raw.reshape(-1, width)
+    for fill in (0x00, 0x7F, 0x80, 0xFF):
+        kept = extremes.copy()
+        start = max(HALVES[kind]) + 2 if kind != "Q6_K" else 0
+        kept[:, start : start + size // 2 if kind != "Q6_K" else 208] = fill
+        for sign in (1, -1):
+            x = np.full((1, 512), sign, np.float32)
+            got = native(kind, kept.ravel(), 16, 512, isa).multiply(x, 0, 16)
+            np.testing.assert_array_equal(got, product(kind, kept.ravel(), 16, 512, x))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_are_the_files_values(kind: str) -> None:
+    for outputs, inputs in SHAPES:
+        raw = random_raw(kind, outputs, inputs)
+        matrix = native(kind, raw, outputs, inputs, "portable")
+        got = np.stack([matrix.row(o) for o in range(outputs)])
+        np.testing.assert_array_equal(got.view(np.int32), values(kind, raw, outputs, inputs).view(np.int32))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_memory_is_near_the_files(kind: str) -> None:
+    raw = random_raw(kind, 64, 1024)
+    assert native(kind, raw, 64, 1024, "portable").bytes <= 1.04 * raw.size
