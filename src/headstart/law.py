@@ -23,7 +23,8 @@ def running_sum(values: NDArray[Any]) -> Number:
     """Sum left to right, one addition after the other (NumPy's own ``sum`` adds in pairs)."""
     if not len(values):
         return 0
-    return np.add.accumulate(values)[-1]
+    total = np.add.accumulate(values)[-1]
+    return total.item() if isinstance(total, np.generic) else total
 
 
 @dataclass(frozen=True, eq=False)

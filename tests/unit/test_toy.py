@@ -116,7 +116,7 @@ def test_a_second_keep_of_one_pass_raises():
 def test_bad_rows_are_refused_by_name():
     model = TableModel(always([1, 1]), 2, context=2)
     sequence = model.open()
-    with pytest.raises(InputError, match="row 2 .*2 positions"):
+    with pytest.raises(InputError, match=r"row 2 .* 2 positions"):
         model.forward(Batch.chain(sequence, [0, 0, 0]))
     with pytest.raises(InputError, match="token 2"):
         model.forward(Batch.chain(sequence, [2]))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.coins import log
 from headstart.errors import InputError, NumericsError
 from headstart.protocols import Batch
 from headstart.toy.rules import Rule
@@ -147,8 +148,9 @@ class TableModel:
         law = self.rule(context)
         dense = np.zeros(self.vocab_size)
         dense[slice(len(law.weights)) if law.ids is None else law.ids] = law.weights.astype(np.float64)
-        with np.errstate(divide="ignore"):
-            logits = np.log(dense).astype(np.float32)
+        logits = np.where(np.isnan(dense), np.nan, -np.inf).astype(np.float32)
+        alive = dense > 0
+        logits[alive] = log(dense[alive])
         logits.setflags(write=False)
         return logits
 
