@@ -152,6 +152,7 @@ def test_break_even_is_where_the_speedup_is_one(length, cost):
     alpha = break_even(length, draft_cost=cost, pass_costs=CURVE)
     assert speedup(alpha, length, draft_cost=cost, pass_costs=CURVE) == pytest.approx(1, abs=1e-12)
     assert break_even(1, draft_cost=cost) == pytest.approx(cost, abs=1e-12)
+    assert break_even(0) == 0
 
 
 def test_values_that_are_not_allowed_are_refused_by_name():

@@ -279,6 +279,8 @@ def break_even(
     cost = round_cost(draft_length, draft_cost=draft_cost, pass_costs=pass_costs, overhead=overhead)
     if cost > draft_length + 1:
         return None
+    if cost <= 1:
+        return 0.0
     low, high = 0.0, 1.0
     for _ in range(60):
         middle = (low + high) / 2
