@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "bench.h"
 #include "matrix.h"
 
 namespace nb = nanobind;
@@ -61,6 +62,22 @@ Floats row(const Matrix& m, std::int64_t output) {
   return out;
 }
 
+void check_counts(int rows, int threads, int rounds) {
+  if (rows < 1 || threads < 1 || rounds < 1) throw std::invalid_argument("rows, threads and rounds must be at least 1");
+}
+
+std::vector<double> reading(std::size_t bytes, int threads, int rounds) {
+  check_counts(1, threads, rounds);
+  const nb::gil_scoped_release released;
+  return time_reading(bytes, threads, rounds);
+}
+
+std::vector<double> products(const std::vector<Step>& steps, int rows, int threads, int rounds) {
+  check_counts(rows, threads, rounds);
+  const nb::gil_scoped_release released;
+  return time_products(steps, rows, threads, rounds);
+}
+
 std::vector<std::string> isa_names() {
   std::vector<std::string> names;
   for (const Isa isa : available_isas()) names.emplace_back(name(isa));
@@ -72,6 +89,10 @@ std::vector<std::string> isa_names() {
 void bind_matrix(nb::module_& m) {
   m.def("available_isas", &isa_names, "Names of the instruction sets this machine can run, slowest first.");
   m.def("chosen_isa", [] { return std::string(name(chosen_isa())); }, "The best of them, or what HEADSTART_ISA says.");
+  m.def("time_reading", &reading, nb::arg("bytes"), nb::arg("threads"), nb::arg("rounds"),
+        "Seconds to read that much memory once, a figure a round.");
+  m.def("time_products", &products, nb::arg("steps"), nb::arg("rows"), nb::arg("threads"), nb::arg("rounds"),
+        "Seconds for `rows` rows through lists of matrices, threads meeting after each list, a figure a round.");
   // Matrix(kind, outputs, inputs, raw, isa): raw uint8 of shape (bytes,), the file's blocks, copied.
   nb::class_<Matrix>(m, "Matrix", "A packed weight matrix.")
       .def(nb::new_([](const std::string& kind, std::int64_t outputs, std::int64_t inputs, Raw raw,

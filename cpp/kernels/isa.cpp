@@ -18,6 +18,18 @@ constexpr std::array<const char*, 11> kKinds = {"F32",  "F16",  "BF16", "Q8_0", 
 
 bool has(Isa isa) {
   if (isa == Isa::portable) return true;
+#if defined(__x86_64__)
+  if (isa == Isa::avx2)
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  if (isa == Isa::avx512)
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512vnni");
+#elif defined(__aarch64__) && defined(__APPLE__)
+  if (isa == Isa::neon) return true;
+#elif defined(__aarch64__)
+  if (isa == Isa::neon) return getauxval(AT_HWCAP) & HWCAP_ASIMDDP;
+#endif
   return false;
 }
 
@@ -64,7 +76,13 @@ Isa chosen_isa() {
                            "; set one of these or leave it unset");
 }
 
-const Kernels& kernels(Isa) {
+const Kernels& kernels(Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::avx512) return avx512_kernels();
+  if (isa == Isa::avx2) return avx2_kernels();
+#elif defined(__aarch64__)
+  if (isa == Isa::neon) return neon_kernels();
+#endif
   return portable_kernels();
 }
 

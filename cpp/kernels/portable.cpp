@@ -41,13 +41,23 @@ struct Portable {
   }
   // Sum over `quads` quads of (code - offset) * x, given the sum of x.
   template <int bits, int offset, int quads>
-  static Ints dot(const Bytes* codes, const std::int8_t* x, std::int32_t sum) {
+  static Ints dot(const Bytes* codes, const std::int8_t* x, Ints sum) {
     Ints out;
-    for (auto& v : out.at) v = -offset * sum;
+    for (int o = 0; o < lanes; ++o) out.at[o] = -offset * sum.at[o];
     for (int j = 0; j < quads; ++j)
       for (int o = 0; o < lanes; ++o)
         for (int t = 0; t < 4; ++t) out.at[o] += codes[j].at[4 * o + t] * x[4 * j + t];
     return out;
+  }
+
+  static Ints integer(std::int32_t value) {
+    Ints out;
+    for (auto& v : out.at) v = value;
+    return out;
+  }
+  static Ints subtract(Ints a, const Ints& b) {
+    for (int o = 0; o < lanes; ++o) a.at[o] -= b.at[o];
+    return a;
   }
 
   template <class F>

@@ -99,10 +99,11 @@ inline void add_block(const Codes<V, format(kind).bits>& codes, const Scales<V, 
     acc = V::fused(V::to_float(sum), scale, acc);
   };
   if constexpr (kind == Kind::Q6_K) {
-    scaled(0, V::template dot<f.bits, f.offset, 4>(codes.quad, x.codes, x.first_sum));
-    scaled(1, V::template dot<f.bits, f.offset, 4>(codes.quad + 4, x.codes + 16, x.sum - x.first_sum));
+    const auto first = V::integer(x.first_sum), second = V::subtract(V::integer(x.sum), first);
+    scaled(0, V::template dot<f.bits, f.offset, 4>(codes.quad, x.codes, first));
+    scaled(1, V::template dot<f.bits, f.offset, 4>(codes.quad + 4, x.codes + 16, second));
   } else {
-    scaled(0, V::template dot<f.bits, f.offset, 8>(codes.quad, x.codes, x.sum));
+    scaled(0, V::template dot<f.bits, f.offset, 8>(codes.quad, x.codes, V::integer(x.sum)));
   }
   if constexpr (f.minimum) acc = V::fused(scales.minimum, V::broadcast(x.scaled_sum), acc);
 }

@@ -1,0 +1,108 @@
+// The vocabulary of AVX-512 with VNNI: 16 outputs at a time.
+#include <immintrin.h>
+
+#include <bit>
+
+#include "tile.h"
+
+namespace headstart {
+namespace {
+
+struct Avx512 {
+  static constexpr int lanes = 16;
+  static constexpr int rows = 8;
+  using Bytes = __m512i;
+  using Ints = __m512i;
+  using Floats = __m512;
+
+  static Bytes load(const std::uint8_t* p) { return _mm512_loadu_si512(p); }
+  static Bytes mask(Bytes b, std::uint8_t kept) {
+    return _mm512_and_si512(b, _mm512_set1_epi8(static_cast<char>(kept)));
+  }
+  // Right by n bits, or left by -n; bits that cross into a neighbour byte are the caller's to mask away.
+  template <int n>
+  static Bytes shift(Bytes b) {
+    if constexpr (n < 0) return _mm512_slli_epi16(b, -n);
+    return _mm512_srli_epi16(b, n < 0 ? 0 : n);
+  }
+  static Bytes either(Bytes a, Bytes b) { return _mm512_or_si512(a, b); }
+
+  // Sum over `quads` quads of (code - offset) * x, given the sum of x. Two chains, to halve the latency; integers do
+  // not mind.
+  template <int bits, int offset, int quads>
+  static Ints dot(const Bytes* codes, const std::int8_t* x, Ints sum) {
+    Ints chains[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
+    for (int j = 0; j < quads; ++j) chains[j % 2] = _mm512_dpbusd_epi32(chains[j % 2], codes[j], quad(x + 4 * j));
+    const Ints total = _mm512_add_epi32(chains[0], chains[1]);
+    if constexpr (offset == 0) return total;
+    return _mm512_sub_epi32(total, _mm512_slli_epi32(sum, std::countr_zero(unsigned(offset))));
+  }
+
+  static Ints integer(std::int32_t x) { return _mm512_set1_epi32(x); }
+  static Ints subtract(Ints a, Ints b) { return _mm512_sub_epi32(a, b); }
+
+  static Floats broadcast(float x) { return _mm512_set1_ps(x); }
+  static Floats to_float(Ints i) { return _mm512_cvtepi32_ps(i); }
+  static Floats bytes(const std::uint8_t* p) { return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(sixteen(p))); }
+  static Floats signed_bytes(const std::uint8_t* p) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(sixteen(p))); }
+  static Floats halves(const std::uint8_t* p) { return values<Kind::F16>(p); }
+  static Floats multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+  static Floats negate(Floats a) { return _mm512_xor_ps(a, _mm512_set1_ps(-0.0f)); }
+  static Floats add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
+  static Floats fused(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
+
+  template <Kind kind>
+  static Floats values(const std::uint8_t* p) {
+    if constexpr (kind == Kind::F32) return _mm512_loadu_ps(p);
+    const __m256i narrow = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    if constexpr (kind == Kind::F16) return _mm512_cvtph_ps(narrow);
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(narrow), 16));
+  }
+
+  static void store(float* out, Floats v, int count) {
+    _mm512_mask_storeu_ps(out, static_cast<__mmask16>((1u << count) - 1), v);
+  }
+
+  static void quantise(const float* x, std::int64_t inputs, std::uint8_t* out) {
+    auto* blocks = reinterpret_cast<Activations*>(out);
+    for (std::int64_t b = 0; b < inputs / kBlock; ++b) quantise_block(x + b * kBlock, blocks[b]);
+  }
+
+ private:
+  static __m512i quad(const std::int8_t* p) {
+    std::int32_t four;
+    std::memcpy(&four, p, sizeof four);
+    return _mm512_set1_epi32(four);
+  }
+  static __m128i sixteen(const std::uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
+
+  static void quantise_block(const float* x, Activations& out) {
+    const __m512 a = _mm512_loadu_ps(x), b = _mm512_loadu_ps(x + 16);
+    const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
+    // Bits order like magnitudes and put infinities and NaN last.
+    const __m512i largest = _mm512_max_epu32(_mm512_and_si512(_mm512_castps_si512(a), magnitude),
+                                             _mm512_and_si512(_mm512_castps_si512(b), magnitude));
+    const ActivationScale<Avx512> scale(std::bit_cast<float>(_mm512_reduce_max_epu32(largest)));
+    __m512i first = _mm512_setzero_si512(), second = first;
+    if (scale.inverse != 0.0f) {
+      const __m512 inverse = _mm512_set1_ps(scale.inverse);
+      first = _mm512_cvtps_epi32(_mm512_mul_ps(a, inverse));
+      second = _mm512_cvtps_epi32(_mm512_mul_ps(b, inverse));
+    }
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out.codes), _mm512_cvtepi32_epi8(first));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out.codes + 16), _mm512_cvtepi32_epi8(second));
+    out.first_sum = _mm512_reduce_add_epi32(first);
+    out.sum = out.first_sum + _mm512_reduce_add_epi32(second);
+    out.scale = scale.scale;
+    out.scaled_sum = scale.scale * static_cast<float>(out.sum);
+  }
+};
+
+}  // namespace
+
+const Kernels& avx512_kernels() {
+  static constexpr Kernels kernels = make_kernels<Avx512>();
+  return kernels;
+}
+
+}  // namespace headstart
