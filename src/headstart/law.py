@@ -39,11 +39,14 @@ class Law:
         The tokens that the weights belong to; None for all ids 0..size-1. Every other token has probability 0.
     size : int
         The number of token ids.
+    mass : number, optional
+        What the weights summed to before they were divided by it, where they are what is left of another law.
     """
 
     weights: NDArray[Any]
     ids: NDArray[np.int64] | None
     size: int
+    mass: Number | None = None
 
     @classmethod
     def of(cls, weights: Sequence[Number]) -> Law:
@@ -99,7 +102,7 @@ class Excess:
         """Normalise, or give ``p`` where the mass is 0, which only rounding can bring about after a rejection."""
         if not self.mass > 0:
             return self.fallback
-        return Law(self.weights / self.mass, self.ids, self.fallback.size)
+        return Law(self.weights / self.mass, self.ids, self.fallback.size, self.mass)
 
 
 def excess(p: Law, q: Law, scale: Number = 1) -> Excess:

@@ -1,0 +1,10 @@
+"""Traces: every decision of an answer with the numbers it was made from, so that anyone can make it again.
+
+``docs/trace.md`` describes the format. Knows nothing of how drafts are made or how rules decide.
+"""
+
+from __future__ import annotations
+
+from headstart.trace.record import VERSION, Recorder
+
+__all__ = ["VERSION", "Recorder"]

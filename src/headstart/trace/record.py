@@ -1,0 +1,249 @@
+"""Writing a trace while an answer is made. Knows nothing of how drafts are made or how rules decide."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headstart.coins import Coin, RoundCoins
+from headstart.errors import TraceError
+from headstart.law import Law, Number
+from headstart.protocols import Verdict
+from headstart.trace.numbers import law_record, position_key, spread
+from headstart.tree import ROOT, Draft
+
+if TYPE_CHECKING:
+    from headstart.request import Request
+
+__all__ = ["VERSION", "Recorder", "WatchedCoins"]
+
+VERSION = 1
+"""Version of the format; a reader refuses any other."""
+
+PHASES = ("draft_s", "pass_s", "verify_s")
+
+
+class WatchedCoins:
+    """Coins of one round that remember what each was drawn for (the ``Coins`` seam)."""
+
+    def __init__(self, seed: int, choice: int, round_: int) -> None:
+        self._log: list[Coin] = []
+        self._coins = RoundCoins(seed, choice, round_, log=self._log)
+        self.drawn: list[tuple[Law | None, dict[str, Any]]] = []
+
+    def target(self, law: Law, position: int) -> int:
+        """Sample by the target's noise."""
+        return self.rank(law, position, 1)[0]
+
+    def rank(self, law: Law, position: int, count: int) -> list[int]:
+        """First tokens of the race."""
+        tokens = self._coins.rank(law, position, count)
+        entry = {"stream": "target", "position": position, "u": self._log[-1].uniform, "token": tokens[0]}
+        self.drawn.append((law, entry))
+        return tokens
+
+    def accept(self, numerator: Number, denominator: Number, node: int) -> bool:
+        """True with probability ``min(1, numerator / denominator)``."""
+        accepted = self._coins.accept(numerator, denominator, node)
+        entry = self._entry("accept", node)
+        entry |= {"numerator": float(numerator), "denominator": float(denominator), "accepted": accepted}
+        self.drawn.append((None, entry))
+        return accepted
+
+    def recover(self, law: Law, node: int) -> int:
+        """Draw the token after the last accepted node."""
+        token = self._coins.recover(law, node)
+        mass = {} if law.mass is None else {"mass": float(law.mass)}
+        self.drawn.append((law, self._entry("recover", node) | mass | spread(law, token) | {"token": token}))
+        return token
+
+    def propose(self, law: Law, node: int) -> int:
+        """Draw the token of a draft node."""
+        token = self._coins.propose(law, node)
+        self.drawn.append((law, self._entry("propose", node) | spread(law, token) | {"token": token}))
+        return token
+
+    def _entry(self, stream: str, node: int) -> dict[str, Any]:
+        return {"stream": stream, "node": node, "u": self._log[-1].uniform}
+
+
+class Recorder:
+    """Writes the trace of one answer: to a temporary name beside ``path``, renamed once it is complete.
+
+    Parameters
+    ----------
+    path : Path
+    request : Request
+        Must have its prompt, seed, sampling and ends; its coins are watched from here on.
+    model : mapping
+        ``name``, ``fingerprint`` (or None) and ``vocab_size`` of the target.
+    numerics_id : str
+    drafter : str
+    token_bytes : callable of int to bytes
+        Text of a token, for readers.
+    choice : int
+        Which answer of the request.
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be written: at once, before anything is decoded.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        request: Request,
+        *,
+        model: Mapping[str, Any],
+        numerics_id: str,
+        drafter: str,
+        token_bytes: Callable[[int], bytes],
+        choice: int = 0,
+    ) -> None:
+        self._path, self._part = path, path.with_name(f".{path.name}.{os.getpid()}.part")
+        self._token_bytes, self._vocab_size = token_bytes, int(model["vocab_size"])
+        self._seed, self._choice = request.seed, choice
+        self._seconds: list[list[float]] = []
+        self._used = set(request.tokens)
+        try:
+            self._file = self._part.open("w", encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise TraceError(f"the trace {path} cannot be written: {error.strerror}; choose another file") from None
+        request.make_coins, request.recorder = self.coins, self
+        self._write(
+            {
+                "type": "header",
+                "format": "headstart-trace",
+                "version": VERSION,
+                "model": dict(model),
+                "numerics_id": numerics_id,
+                "guarantee": request.guarantee,
+                "drafter": drafter,
+                "seed": str(request.seed),
+                "choice": choice,
+                "sampling": asdict(request.sampling),
+                "max_tokens": request.ends.max_tokens,
+                "eos_ids": sorted(request.ends.eos_ids),
+                "prompt": list(request.tokens),
+            }
+        )
+
+    def coins(self, round_: int) -> WatchedCoins:
+        """Coins of a round, watched."""
+        return WatchedCoins(self._seed, self._choice, round_)
+
+    def round(
+        self, request: Request, draft: Draft, laws: Mapping[int, Law], verdict: Verdict, committed: Sequence[int]
+    ) -> None:
+        """Write one round, after it was committed; ``laws`` holds the target's law after each node that was visited."""
+        self._note_seconds(request)
+        position = len(request.tokens) - len(committed)
+        self._used.update(draft.tokens, [verdict.token])
+        raced = {
+            entry["position"]: position_key(self._seed, self._choice, entry["position"])
+            for law, entry in self._drawn(request)
+            if entry["stream"] == "target" and any(law is seen for seen in laws.values())
+        }
+        last = verdict.path[-1] if verdict.path else ROOT
+        self._write(
+            {
+                "type": "round",
+                "round": request.round - 1,
+                "position": position,
+                "verifier": request.rule(draft).name,
+                "draft": {"tokens": draft.tokens, "parents": draft.parents, "origins": draft.origins},
+                "laws": {
+                    str(node): law_record(
+                        law,
+                        [*(draft.tokens[child] for child in draft.children(node)), *([verdict.token] * (node == last))],
+                        raced.get(position + draft.depth(node)),
+                    )
+                    for node, law in sorted(laws.items())
+                },
+                "draft_laws": {
+                    str(node): law_record(
+                        law,
+                        [
+                            *(draft.tokens[child] for child in draft.children(draft.parents[node])),
+                            *([verdict.token] * (draft.parents[node] == last)),
+                        ],
+                    )
+                    for node, law in enumerate(draft.laws)
+                    if law is not None
+                },
+                "coins": [entry for law, entry in self._drawn(request) if _decides(law, entry, draft, laws)],
+                "verdict": {"path": verdict.path, "token": verdict.token, "kind": verdict.kind},
+                "committed": list(committed),
+            }
+        )
+
+    def finish(self, request: Request) -> None:
+        """Write the ending and give the file its name; without a round made it is removed."""
+        if self._file.closed:
+            return
+        self._note_seconds(request)
+        figures = request.statistics
+        self._write(
+            {
+                "type": "result",
+                "finish_reason": request.finish_reason or "cancelled",
+                "stop_reason": request.stop_reason,
+                "rounds": figures.rounds,
+                "tokens": figures.tokens,
+                "tokens_drafted": figures.tokens_drafted,
+                "tokens_accepted": figures.tokens_accepted,
+                "text": request.text.text,
+                "vocabulary": {str(token): _text(self._token_bytes(token)) for token in sorted(self._used)},
+            }
+        )
+        spent = [
+            {phase: after[i] - before[i] for i, phase in enumerate(PHASES)} for before, after in pairwise(self._seconds)
+        ]
+        self._write({"type": "timings", "prefill_s": figures.prefill_s, "rounds": spent})
+        self._file.close()
+        self._part.replace(self._path)
+
+    def abandon(self) -> None:
+        """Remove what was written."""
+        self._file.close()
+        with contextlib.suppress(OSError):
+            self._part.unlink()
+
+    def _drawn(self, request: Request) -> list[tuple[Law | None, dict[str, Any]]]:
+        return request.coins.drawn if isinstance(request.coins, WatchedCoins) else []
+
+    def _note_seconds(self, request: Request) -> None:
+        """Phases' seconds so far: those of a round are known when the next one is written."""
+        self._seconds.append([getattr(request.statistics, phase) for phase in PHASES])
+
+    def _write(self, record: dict[str, Any]) -> None:
+        try:
+            self._file.write(json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n")
+            self._file.flush()
+        except OSError as error:
+            self.abandon()
+            raise TraceError(f"the trace {self._path} cannot be written: {error.strerror}") from None
+
+
+def _decides(law: Law | None, entry: Mapping[str, Any], draft: Draft, laws: Mapping[int, Law]) -> bool:
+    """Whether a coin belongs to a decision: not the drafter's own look at the noise, nor draws of nodes that were cut off."""
+    if entry["stream"] == "target":
+        return any(law is seen for seen in laws.values())
+    if entry["stream"] == "propose":
+        return 0 <= entry["node"] < len(draft) and draft.laws[entry["node"]] is law
+    return True
+
+
+def _text(raw: bytes) -> str | list[int]:
+    """Text of a token's bytes, or the bytes themselves where they are only part of a character."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return list(raw)
