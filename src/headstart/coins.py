@@ -240,8 +240,12 @@ class RoundCoins:
         return tokens
 
     def accept(self, numerator: Number, denominator: Number, node: int) -> bool:
-        """Return True with probability ``min(1, numerator / denominator)``: ``u * denominator < numerator``."""
-        return bool(self._draw("accept", node) * denominator < numerator)
+        """Return True with probability ``min(1, numerator / denominator)``: ``u * denominator < numerator``.
+
+        A sure accept is sure even where the product is rounded up.
+        """
+        u = self._draw("accept", node)
+        return bool(0 < denominator <= numerator or u * denominator < numerator)
 
     def recover(self, law: Law, node: int) -> int:
         """Draw the token that follows the last accepted node (recovered or bonus)."""

@@ -80,6 +80,18 @@ class Law:
         ids = range(len(self.weights)) if self.ids is None else self.ids.tolist()
         return ((i, w) for i, w in zip(ids, self.weights.tolist(), strict=True) if w > 0)
 
+    def on(self, other: Law) -> NDArray[Any]:
+        """Give this law's probabilities at another law's ids, in the order of its weights."""
+        if self.ids is None and other.ids is None and len(self.weights) == len(other.weights):
+            return self.weights
+        out = np.zeros(len(other.weights), dtype=self.weights.dtype)
+        there = np.arange(len(other.weights)) if other.ids is None else other.ids
+        here = np.arange(len(self.weights)) if self.ids is None else self.ids
+        at = np.minimum(np.searchsorted(here, there), max(len(here) - 1, 0))
+        hit = here[at] == there if len(here) else np.zeros(len(there), dtype=bool)
+        out[hit] = self.weights[at[hit]]
+        return out
+
     def without(self, token: int) -> Law | None:
         """Remove a token and renormalise; None if nothing is left."""
         keep = np.arange(self.size)[: len(self.weights)] if self.ids is None else self.ids
@@ -130,18 +142,5 @@ def excess(p: Law, q: Law, scale: Number = 1) -> Excess:
     >>> excess(Law.of([0.5, 0.5]), Law.of([0.8, 0.2])).law().weights
     array([0., 1.])
     """
-    weights = np.maximum(scale * p.weights - _on(q, p), 0 * p.weights)
+    weights = np.maximum(scale * p.weights - q.on(p), 0 * p.weights)
     return Excess(weights, p.ids, running_sum(weights), p)
-
-
-def _on(q: Law, p: Law) -> NDArray[Any]:
-    """q's probabilities at p's ids."""
-    if p.ids is None and q.ids is None and len(p.weights) == len(q.weights):
-        return q.weights
-    out = np.zeros(len(p.weights), dtype=q.weights.dtype)
-    p_ids = np.arange(len(p.weights)) if p.ids is None else p.ids
-    q_ids = np.arange(len(q.weights)) if q.ids is None else q.ids
-    at = np.minimum(np.searchsorted(q_ids, p_ids), max(len(q_ids) - 1, 0))
-    hit = q_ids[at] == p_ids if len(q_ids) else np.zeros(len(p_ids), dtype=bool)
-    out[hit] = q.weights[at[hit]]
-    return out

@@ -62,6 +62,10 @@ class BranchCoins:
         """Refuse: the order of a race cannot be branched over."""
         raise AssertionError(f"the first {count} of {law} at position {position} are a race; use GivenNoise")
 
+    def next_round(self) -> None:
+        """Begin another round, whose keys are new."""
+        self._drawn.clear()
+
     def _once(self, stream: str, place: int) -> None:
         if (stream, place) in self._drawn:
             raise AssertionError(f"the {stream} coin of {place} was drawn twice")

@@ -21,7 +21,7 @@ Kind = Literal["accepted", "recovered", "bonus", "plain"]
 """Where a committed token comes from."""
 
 Laws = Callable[[int], Law]
-"""The target's law after a node, computed when asked for; ``ROOT`` for the row that follows the committed text."""
+"""The target's law after a node, computed when asked for and then remembered; ``ROOT`` for the row that follows the committed text."""
 
 
 class Coins(Protocol):
