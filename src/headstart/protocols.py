@@ -13,7 +13,7 @@ from headstart.law import Law, Number
 from headstart.tree import Draft
 
 if TYPE_CHECKING:
-    from headstart.decode import Request
+    from headstart.request import Request
 
 __all__ = ["Batch", "Coins", "Drafter", "Laws", "Model", "Needs", "Rows", "Verdict", "Verifier"]
 
@@ -175,7 +175,7 @@ class Drafter(Protocol):
         """Guess what follows, in at most ``budget`` nodes."""
 
     def observe(self, request: Request, tokens: Sequence[int], rows: Any) -> None:
-        """These tokens were committed; ``rows`` holds the pass they came from (None without one)."""
+        """These tokens of the prompt were read, or these new ones committed, in the pass that ``rows`` holds."""
 
     def fork(self, request: Request, copy: Request) -> None:
         """``copy`` continues from where ``request`` stands."""

@@ -37,6 +37,9 @@ class Draft:
     laws : tuple of Law or None
         For a sampled node the very law it was drawn from (for a draw without replacement: the law renormalised after
         its elder siblings were removed), otherwise None.
+    chances : tuple of float, or empty
+        The drafter's own estimate, 0..1, that each node is accepted once its parent is. It decides how much of a draft is
+        put before the target, never what is accepted.
 
     Raises
     ------
@@ -48,11 +51,14 @@ class Draft:
     parents: tuple[int, ...] = ()
     origins: tuple[Origin, ...] = ()
     laws: tuple[Law | None, ...] = ()
+    chances: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         n = len(self.tokens)
         if not len(self.parents) == len(self.origins) == len(self.laws) == n:
             raise ValueError("a draft's tokens, parents, origins and laws must have the same length")
+        if len(self.chances) not in (0, n):
+            raise ValueError("a draft's chances must be empty or as many as its tokens")
         for node, (parent, origin, law) in enumerate(zip(self.parents, self.origins, self.laws, strict=True)):
             if not ROOT <= parent < node:
                 raise ValueError(f"node {node} has parent {parent}; a parent must be an earlier node or {ROOT}")
@@ -64,7 +70,12 @@ class Draft:
 
     @classmethod
     def chain(
-        cls, tokens: Sequence[int], *, origin: Origin = "certain", laws: Sequence[Law | None] | None = None
+        cls,
+        tokens: Sequence[int],
+        *,
+        origin: Origin = "certain",
+        laws: Sequence[Law | None] | None = None,
+        chances: Sequence[float] = (),
     ) -> Draft:
         """Build a chain: each token the only child of the one before.
 
@@ -79,6 +90,7 @@ class Draft:
             tuple(range(-1, n - 1)),
             (origin,) * n,
             (None,) * n if laws is None else tuple(laws),
+            tuple(chances),
         )
 
     @cached_property
@@ -111,7 +123,18 @@ class Draft:
 
     def head(self, size: int) -> Draft:
         """Keep the first ``size`` nodes, which are always a tree."""
-        return Draft(self.tokens[:size], self.parents[:size], self.origins[:size], self.laws[:size])
+        return self.only(range(min(size, len(self))))
+
+    def only(self, nodes: Sequence[int]) -> Draft:
+        """Keep these nodes, ascending, each with its parent, and number them anew."""
+        number = {ROOT: ROOT} | {node: at for at, node in enumerate(nodes)}
+        return Draft(
+            tuple(self.tokens[node] for node in nodes),
+            tuple(number[self.parents[node]] for node in nodes),
+            tuple(self.origins[node] for node in nodes),
+            tuple(self.laws[node] for node in nodes),
+            tuple(self.chances[node] for node in nodes) if self.chances else (),
+        )
 
 
 EMPTY = Draft()

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -128,7 +127,7 @@ class Recorder:
                 "drafter": drafter,
                 "seed": str(request.seed),
                 "choice": choice,
-                "sampling": asdict(request.sampling),
+                "sampling": request.sampling.as_dict(),
                 "max_tokens": request.ends.max_tokens,
                 "eos_ids": sorted(request.ends.eos_ids),
                 "prompt": list(request.tokens),

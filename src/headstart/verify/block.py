@@ -29,7 +29,7 @@ class Block:
         """Take chains, sampled or certain."""
         return fault(draft, self.name, origins=("sampled", "certain"), chain=True)
 
-    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:  # noqa: ARG002
+    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:
         """Judge the chain from its end."""
         nodes, target = range(len(draft)), laws(ROOT)
         return judge(draft, nodes, [draft_law(draft, node, target) for node in nodes], laws, coins)

@@ -25,7 +25,7 @@ class Coupled:
     name: str = "coupled"
     guarantee: str = "text"
 
-    def accepts(self, draft: Draft) -> str | None:  # noqa: ARG002 - any draft will do
+    def accepts(self, draft: Draft) -> str | None:
         """Take any draft."""
         return None
 

@@ -25,11 +25,11 @@ class Greedy:
     name: str = "greedy"
     guarantee: str = "text"
 
-    def accepts(self, draft: Draft) -> str | None:  # noqa: ARG002 - any draft will do
+    def accepts(self, draft: Draft) -> str | None:
         """Take any draft."""
         return None
 
-    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:  # noqa: ARG002
+    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:
         """Keep the longest path of best tokens.
 
         Raises

@@ -35,7 +35,7 @@ class KSeq:
                 return "k-seq verification takes siblings drawn with replacement from one and the same law"
         return fault(draft, self.name, origins=["sampled"])
 
-    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:  # noqa: ARG002
+    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:
         """Descend to the first child that wins, node by node."""
         node = ROOT
         while True:

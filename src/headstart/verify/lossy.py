@@ -41,7 +41,7 @@ class LossyLenience:
         """Take chains and trees, sampled or certain."""
         return fault(draft, self.name, origins=("sampled", "certain"))
 
-    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:  # noqa: ARG002
+    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:
         """Descend to the first child that wins, node by node."""
         return descend(draft, laws, coins, self.lenience)
 
@@ -72,7 +72,7 @@ class LossyTypical:
         """Take any sampled or certain draft."""
         return fault(draft, self.name, origins=("sampled", "certain"))
 
-    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:  # noqa: ARG002
+    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:
         """Keep the longest typical path, the eldest of equals."""
         best, level = ROOT, [ROOT]
         while level:

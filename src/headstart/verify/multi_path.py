@@ -43,7 +43,7 @@ class MultiPathBlock:
             return f"{self.name} verification takes chains drawn independently from one and the same law"
         return fault(draft, self.name, origins=["sampled"])
 
-    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:  # noqa: ARG002
+    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:
         """Choose a chain and judge it."""
         paths = _paths(draft)
         if not paths:

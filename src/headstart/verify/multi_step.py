@@ -30,7 +30,7 @@ class MultiStep:
         """Take chains and trees, sampled or certain."""
         return fault(draft, self.name, origins=("sampled", "certain"))
 
-    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:  # noqa: ARG002
+    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:
         """Descend to the first child that wins, node by node."""
         return descend(draft, laws, coins)
 

@@ -26,7 +26,7 @@ class TokenRejection:
         """Take chains, sampled or certain."""
         return fault(draft, self.name, origins=("sampled", "certain"), chain=True)
 
-    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:  # noqa: ARG002
+    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:
         """Accept up to the first loss."""
         last = ROOT
         for node, token in enumerate(draft.tokens):

@@ -29,7 +29,7 @@ class Traversal:
         """Take chains and trees, sampled or certain."""
         return fault(draft, self.name, origins=("sampled", "certain"))
 
-    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:  # noqa: ARG002
+    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:
         """Visit the tree, leaves first."""
         verdict = _visit(draft, ROOT, 1, laws, coins)
         assert verdict is not None, "the root is worth 1, so it is always kept"

@@ -27,7 +27,7 @@ class Walk:
         """Take certain drafts, in chains and trees."""
         return fault(draft, self.name, origins=["certain"])
 
-    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:  # noqa: ARG002
+    def verify(self, draft: Draft, laws: Laws, coins: Coins, position: int) -> Verdict:
         """Walk along fresh samples of the target."""
         nodes = [ROOT]  # several where siblings carry the same token
         while True:

@@ -1,0 +1,128 @@
+"""The loop: draft, one pass over all requests, verdict, commit. Plain decoding is the same loop with empty drafts.
+
+A request's cache always holds its tokens but the last; that one is the first row of its next pass.
+Knows nothing of prompts, files or text: only of tokens, laws and rows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from headstart.control import Controller
+from headstart.errors import HeadstartError
+from headstart.protocols import Batch, Model
+from headstart.request import Request, RowLaws
+from headstart.tree import EMPTY, Draft
+
+__all__ = ["prefill", "step"]
+
+CHUNK = 256
+"""Rows of one prefill pass: between two of them a request can be cancelled."""
+
+
+def step(target: Model, requests: Sequence[Request], controller: Controller) -> None:
+    """Run one round of every request: between one and ``draft + 1`` tokens are committed to each."""
+    begin = time.perf_counter()
+    drafts = [propose(request, target, controller) for request in requests]
+    drafted = time.perf_counter()
+    batch, firsts = batch_of(requests, drafts)
+    rows = target.forward(batch, taps=taps_of(requests))
+    passed = time.perf_counter()
+    for request, draft, first in zip(requests, drafts, firsts, strict=True):
+        laws = RowLaws(request, draft, rows, first, target.vocab_size)
+        verdict = request.verify(draft, laws)
+        committed = request.commit(draft, verdict)
+        kept = [laws.row(node) for node in (-1, *verdict.path[: len(committed) - 1])]
+        if request.recorder is not None:
+            request.recorder.round(request, draft, laws.seen, verdict, committed)
+        observe(request, committed, rows)
+        target.keep(request.sequence, kept)
+        controller.observe_verdict(request, draft, verdict)
+    controller.observe_round(len(batch.tokens), time.perf_counter() - drafted)
+    share = (drafted - begin, passed - drafted, time.perf_counter() - passed)
+    for request in requests:
+        request.statistics.add_seconds(*share)
+
+
+def propose(request: Request, target: Model, controller: Controller) -> Draft:
+    """Ask the drafter for a guess that fits; a drafter that fails is dropped, and the result says why."""
+    request.begin_round()
+    if request.drafter is None:
+        return EMPTY
+    room = min(request.remaining, target.context - len(request.tokens)) - 1
+    budget = min(room, controller.budget(request))
+    if budget <= 0:
+        return EMPTY
+    begin = time.perf_counter()
+    try:
+        draft = fit(request.drafter.propose(request, budget), budget, target.vocab_size)
+        request.rule(draft)
+    except HeadstartError as error:
+        request.stop_drafting(str(error))
+        return EMPTY
+    except Exception as error:
+        request.stop_drafting(f"the drafter {request.drafter.name} failed: {type(error).__name__}: {error}")
+        return EMPTY
+    controller.observe_draft(request, draft, time.perf_counter() - begin)
+    return controller.trim(request, draft)
+
+
+def fit(draft: Draft, budget: int, vocab_size: int) -> Draft:
+    """Cut a draft to its budget and before its first token that the target does not have.
+
+    Cutting at a count decided beforehand is always lossless; cutting at a token is so for drafts without randomness of
+    their own (ALGORITHMS rule 10), so a *sampled* token outside the vocabulary is an error of its drafter.
+    """
+    draft = draft if len(draft) <= budget else draft.head(budget)
+    for node, token in enumerate(draft.tokens):
+        if not 0 <= token < vocab_size:
+            if draft.origins[node] == "sampled":
+                raise ValueError(f"it drew token {token}, which the target's vocabulary of {vocab_size} does not have")
+            return draft.head(node)
+    return draft
+
+
+def observe(request: Request, committed: Sequence[int], rows: object) -> None:
+    """Tell the drafter what was committed, exactly that."""
+    if request.drafter is None:
+        return
+    try:
+        request.drafter.observe(request, committed, rows)
+    except Exception as error:
+        request.stop_drafting(f"the drafter {request.drafter.name} failed: {type(error).__name__}: {error}")
+
+
+def batch_of(requests: Sequence[Request], drafts: Sequence[Draft]) -> tuple[Batch, list[int]]:
+    """Lay out one pass: for each request its last token, then its draft's nodes. Also gives each request's first row."""
+    sequences: list[int] = []
+    tokens: list[int] = []
+    parents: list[int] = []
+    firsts: list[int] = []
+    for request, draft in zip(requests, drafts, strict=True):
+        first = len(tokens)
+        firsts.append(first)
+        sequences += [request.sequence] * (len(draft) + 1)
+        tokens += [request.tokens[-1], *draft.tokens]
+        parents += [-1, *(first + 1 + parent for parent in draft.parents)]
+    sequence_of, token_of, parent_of = (np.array(values, np.int32) for values in (sequences, tokens, parents))
+    return Batch(sequence_of, token_of, parent_of, np.ones(len(tokens), np.bool_)), firsts
+
+
+def taps_of(requests: Sequence[Request]) -> tuple[int, ...]:
+    """Hidden states that any drafter wants."""
+    return tuple(sorted({tap for request in requests if request.drafter for tap in request.drafter.needs.taps}))
+
+
+def prefill(target: Model, request: Request) -> None:
+    """Bring the cache up to all of the prompt but its last token, in passes of at most ``CHUNK`` rows."""
+    begin = time.perf_counter()
+    while (done := target.length(request.sequence)) < len(request.tokens) - 1:
+        chunk = request.tokens[done : min(done + CHUNK, len(request.tokens) - 1)]
+        rows = target.forward(Batch.chain(request.sequence, chunk, wanted="none"), taps=taps_of([request]))
+        target.keep(request.sequence, range(len(chunk)))
+        observe(request, chunk, rows)
+        request.statistics.passes += 1
+    request.statistics.prefill_s += time.perf_counter() - begin

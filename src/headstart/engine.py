@@ -1,0 +1,335 @@
+"""The engine: a target model, a drafter and a rule, and the answers they make.
+
+Everything a user says is checked here, once, before anything runs. Knows nothing of terminals or servers.
+
+Examples
+--------
+>>> from headstart.toy import WORLDS
+>>> world = WORLDS["two-word"]
+>>> engine = Engine(world.model(), tokenizer=world.tokenizer())
+>>> engine.generate("love", max_tokens=4, temperature=1.0, seed=7, raw=True).finish_reason
+'length'
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from headstart import decode
+from headstart.backends import load_backend
+from headstart.coins import RoundCoins
+from headstart.control import Controller
+from headstart.draft import make_drafter
+from headstart.errors import InputError, RefusedError
+from headstart.options import Options, check_seed
+from headstart.prefixes import PrefixCache
+from headstart.protocols import Drafter, Model, Verifier
+from headstart.request import Ends, Request
+from headstart.result import Piece, Result
+from headstart.text import TextStream
+from headstart.tree import Draft, Origin
+from headstart.verify import choose
+
+__all__ = ["DEFAULT_MODEL", "Engine", "Stream"]
+
+DEFAULT_MODEL = "smollm2-135m-instruct"
+
+Prompt = str | Sequence[Mapping[str, Any]] | Sequence[int]
+"""A text, a list of chat messages ({"role", "content"}), or token ids."""
+
+
+class Engine:
+    """A loaded model, ready to answer.
+
+    Parameters
+    ----------
+    model : str, Path or Model
+        A catalog name, a ``.gguf`` file, a Hugging Face folder, or any object with the ``Model`` protocol.
+    tokenizer, chat_template
+        For a ``Model`` object: how to turn text into its ids and back (its own ``tokenizer`` by default).
+    drafter : str, Drafter or None
+        ``"lookup"`` (default), ``"model"`` (with ``draft_model``), ``"none"``, or an object of your own.
+    draft_model : str, Path, Model or None
+        A second model whose token ids mean the same; makes ``"model"`` the default drafter.
+    threads : int or None
+        Threads of a pass; all available cores by default.
+    context : int or None
+        Positions that a request may use; the model's own limit by default.
+    precision : {"auto", "float32"}
+    backend : {"native", "reference"}
+    **defaults
+        Fields of ``Options``: what every request uses that does not say otherwise.
+
+    Raises
+    ------
+    InputError, ModelError, DownloadError
+        Where something given is not allowed or a model cannot be used; one sentence each.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | Model = DEFAULT_MODEL,
+        *,
+        tokenizer: Any = None,
+        chat_template: str | None = None,
+        drafter: str | Drafter | None = None,
+        draft_model: str | Path | Model | None = None,
+        threads: int | None = None,
+        context: int | None = None,
+        precision: str = "auto",
+        backend: str = "native",
+        **defaults: Any,
+    ) -> None:
+        self._defaults = Options.of(defaults)
+
+        def load(source: str | Path | Model) -> tuple[Model, Any, str | None, str]:
+            return _load(source, threads=threads, context=context, precision=precision, backend=backend)
+
+        self.model, own_tokenizer, own_template, self.name = load(model)
+        self.tokenizer = tokenizer if tokenizer is not None else own_tokenizer
+        self.chat_template = chat_template if chat_template is not None else own_template
+        self._draft = load(draft_model) if draft_model is not None else None
+        self._drafters: dict[str, Drafter] = {}
+        self._drafter = drafter if drafter is not None else ("model" if self._draft else "lookup")
+        self._controller = Controller()
+        self._prefixes = PrefixCache(self.model)
+        self._numbers = itertools.count()
+        self._lock = threading.RLock()
+        self._drafter_for(self._drafter)
+
+    def encode(self, prompt: Prompt, *, raw: bool = False) -> list[int]:
+        """Token ids of a prompt: a text is put into the model's chat template as the user's message unless ``raw``."""
+        if isinstance(prompt, str) and (raw or self.chat_template is None):
+            ids = self.tokenizer.encode(prompt)
+            bos = [self.tokenizer.bos_id] if self.tokenizer.add_bos and self.tokenizer.bos_id is not None else []
+            return [*bos, *ids]
+        if isinstance(prompt, str):
+            return self._encode_chat([{"role": "user", "content": prompt}])
+        if prompt and isinstance(prompt[0], Mapping):
+            return self._encode_chat(prompt)  # type: ignore[arg-type]
+        return self._check_ids(prompt)  # type: ignore[arg-type]
+
+    def generate(self, prompt: Prompt, **options: Any) -> Result:
+        """Answer a prompt.
+
+        Parameters
+        ----------
+        prompt : str, list of messages, or list of int
+        **options
+            Fields of ``Options``.
+
+        Returns
+        -------
+        Result
+        """
+        with self.stream(prompt, **options) as stream:
+            for _ in stream:
+                pass
+            return stream.result
+
+    def stream(self, prompt: Prompt, **options: Any) -> Stream:
+        """Answer a prompt piece by piece; the result is there when the pieces are through."""
+        chosen = self._defaults.changed(options)
+        return Stream(self, self._request(self.encode(prompt, raw=chosen.raw), chosen), chosen)
+
+    def generate_batch(self, prompts: Sequence[Prompt], **options: Any) -> list[Result]:
+        """Answer several prompts in shared passes; each answer is the one it would be alone."""
+        chosen = self._defaults.changed(options)
+        streams = []
+        try:
+            for prompt in prompts:
+                streams.append(Stream(self, self._request(self.encode(prompt, raw=chosen.raw), chosen), chosen))
+            for stream in streams:
+                stream.start()
+            while running := [stream for stream in streams if not stream.done]:
+                self._step([stream.request for stream in running])
+            return [stream.result for stream in streams]
+        finally:
+            for stream in streams:
+                stream.close()
+
+    def _request(self, tokens: list[int], options: Options) -> Request:
+        limit = self._limit(tokens, options)
+        if options.guarantee == "text" and not self.model.row_invariant:
+            raise RefusedError(
+                f"the guarantee 'text' needs a model whose rows are bit-equal in any company, and {self.model.numerics_id} "
+                "is not one; use the guarantee 'law'"
+            )
+        seed, sampling = check_seed(options.seed), options.sampling()
+        drafter = self._drafter_for(options.drafter if options.drafter is not None else self._drafter)
+        request = Request(
+            id=next(self._numbers),
+            tokens=tokens,
+            prompt_length=len(tokens),
+            sampling=sampling,
+            ends=Ends(
+                limit[0],
+                frozenset() if options.ignore_eos else frozenset(self.tokenizer.eos_ids),
+                limit_reason=limit[1],
+            ),
+            text=TextStream(self.tokenizer.token_bytes, stops=options.stops, include_stop=options.include_stop),
+            rule=rule_of(options),
+            guarantee=options.guarantee,
+            make_coins=lambda number: RoundCoins(seed, 0, number),
+            drafter=drafter,
+            draft_length=options.draft_length,
+        )
+        request.seed = seed
+        request.statistics.prompt_tokens = len(tokens)
+        if drafter is None:
+            request.statistics.note = "drafting is off"
+        return request
+
+    def _limit(self, tokens: Sequence[int], options: Options) -> tuple[int, str]:
+        """How many tokens may be made, and what the limit is called."""
+        if not tokens:
+            raise InputError("the prompt is empty; give at least one token of text")
+        room = self.model.context - len(tokens)
+        if room < 1:
+            raise InputError(
+                f"the prompt has {len(tokens)} tokens and the context holds {self.model.context}, one of which must be "
+                "left for the answer; shorten the prompt or raise the context"
+            )
+        if options.max_tokens is None or options.max_tokens > room:
+            return room, "context"
+        return options.max_tokens, "max_tokens"
+
+    def _drafter_for(self, drafter: str | Drafter) -> Drafter | None:
+        """The drafter of that name (made once), or the object given."""
+        if not isinstance(drafter, str):
+            return drafter
+        if drafter not in self._drafters and drafter != "none":
+            self._drafters[drafter] = make_drafter(drafter, self.model, self._draft[0] if self._draft else None)
+        return self._drafters.get(drafter)
+
+    def _encode_chat(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
+        from headstart.models.chat import encode_chat
+
+        if self.chat_template is None:
+            raise InputError("this model has no chat template; give the prompt as one text with raw=True")
+        return list(encode_chat(self.tokenizer, self.chat_template, messages))
+
+    def _check_ids(self, ids: Sequence[int]) -> list[int]:
+        for at, token in enumerate(ids):
+            if not isinstance(token, int) or not 0 <= token < self.model.vocab_size:
+                raise InputError(
+                    f"token {token!r} at index {at} of the prompt is not an id of this model, which are 0 to "
+                    f"{self.model.vocab_size - 1}"
+                )
+        return list(ids)
+
+    def _start(self, request: Request) -> None:
+        with self._lock:
+            request.sequence = self._prefixes.open(request.tokens)
+            request.statistics.cached_tokens = self.model.length(request.sequence)
+            if request.drafter is not None:
+                request.drafter.start(request)
+            decode.prefill(self.model, request)
+
+    def _step(self, requests: Sequence[Request]) -> None:
+        with self._lock:
+            decode.step(self.model, requests, self._controller)
+
+    def _finish(self, request: Request) -> None:
+        with self._lock:
+            if request.drafter is not None:
+                request.drafter.close(request)
+            if request.sequence != -1:
+                self._prefixes.give_back(request.tokens, request.sequence)
+                request.sequence = -1
+
+
+class Stream:
+    """Pieces of one answer as they are made. Closing it early stops decoding after the pass under way."""
+
+    def __init__(self, engine: Engine, request: Request, options: Options) -> None:
+        self.request = request
+        self._engine, self._options = engine, options
+        self._state = "new"
+        self._begin = time.perf_counter()
+        self._drafter_name = request.drafter.name if request.drafter is not None else "none"
+
+    def __enter__(self) -> Stream:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __iter__(self) -> Iterator[Piece]:
+        try:
+            self.start()
+            while not self.done:
+                self._engine._step([self.request])
+                yield from self.request.text.take()
+        finally:
+            self.close()
+
+    @property
+    def done(self) -> bool:
+        """Whether the answer is over."""
+        return self._state == "closed" or self.request.finish_reason is not None
+
+    @property
+    def result(self) -> Result:
+        """The answer so far; finished with ``"cancelled"`` if it was closed before its end."""
+        request = self.request
+        return Result(
+            text=request.text.text,
+            tokens=tuple(request.output),
+            origins=tuple(request.origins),
+            finish_reason=request.finish_reason or "cancelled",
+            stop_reason=request.stop_reason,
+            seed=request.seed,
+            guarantee=self._options.guarantee,
+            numerics_id=self._engine.model.numerics_id,
+            verifier=request.rule_name,
+            drafter=self._drafter_name,
+            statistics=request.statistics,
+        )
+
+    def start(self) -> None:
+        """Read the prompt; happens by itself when the first piece is asked for."""
+        if self._state == "new":
+            self._state = "running"
+            self._engine._start(self.request)
+
+    def close(self) -> None:
+        """Stop, and free what the answer used."""
+        if self._state == "closed":
+            return
+        self._state = "closed"
+        self.request.text.finish()
+        self._engine._finish(self.request)
+        self.request.statistics.total_s = time.perf_counter() - self._begin
+
+
+def rule_of(options: Options) -> Callable[[Draft], Verifier]:
+    """The verifier for each kind of draft; nothing drafted is verified by any rule, so a named one is not asked then."""
+
+    @cache
+    def chosen(origin: Origin | None, tree: bool) -> Verifier:
+        if origin is None:
+            return choose("certain", options.guarantee)
+        return choose(origin, options.guarantee, tree=tree, name=options.verifier)
+
+    return lambda draft: chosen(draft.origins[0] if len(draft) else None, not draft.is_chain)
+
+
+def _load(source: str | Path | Model, **how: Any) -> tuple[Model, Any, str | None, str]:
+    """A model, its tokenizer, its chat template and its name."""
+    if not isinstance(source, (str, Path)):
+        tokenizer = getattr(source, "tokenizer", None)
+        return source, tokenizer, getattr(source, "chat_template", None), getattr(source, "name", type(source).__name__)
+    from headstart.models import load
+
+    weights = load(source)
+    return load_backend(weights, **how), weights.tokenizer, weights.chat_template, weights.name

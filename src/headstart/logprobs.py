@@ -1,0 +1,50 @@
+"""Log-probabilities of tokens, from the same rows that decided them.
+
+Convention: natural logarithms of the model's own softmax, before temperature, penalties, filters and grammar, for plain and
+drafted rows alike. Knows nothing of how a token was chosen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.protocols import Rows
+
+__all__ = ["Logprob", "logprob"]
+
+
+@dataclass(frozen=True)
+class Logprob:
+    """Log-probability of one token, and of the likeliest at its place.
+
+    Parameters
+    ----------
+    token : int
+    logprob : float
+        At most 0; 0 only where the probability is 1.
+    top : tuple of (int, float)
+        The likeliest tokens with theirs, descending, ties by lowest id; as many as were asked for.
+    """
+
+    token: int
+    logprob: float
+    top: tuple[tuple[int, float], ...]
+
+
+def logprob(rows: Rows, row: int, token: int, count: int) -> Logprob:
+    """Log-probability of ``token`` after a row, and of the ``count`` likeliest tokens there."""
+    logits = rows.logits(row)
+    norm = log_sum_exp(logits)
+    ids, values = rows.top(row, count) if count else (np.empty(0, np.int64), np.empty(0, np.float32))
+    top = tuple((int(i), float(value) - norm) for i, value in zip(ids, values, strict=True))
+    return Logprob(token, float(logits[token]) - norm, top)
+
+
+def log_sum_exp(logits: NDArray[np.float32]) -> float:
+    """Logarithm of the sum of exponentials, in float64."""
+    wide = logits.astype(np.float64)
+    largest = float(wide.max())
+    return largest + float(np.log(np.exp(wide - largest).sum()))

@@ -1,0 +1,140 @@
+"""What changes a row's logits before temperature: penalties, bias, bans, forced tokens, grammar, and the user's own.
+
+A processor is a callable of (logits, history, prompt_length) that returns logits and leaves its argument alone. History holds
+the drafted ancestors of the row, so a drafted row is treated exactly as plain decoding would treat it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import InputError
+from headstart.grammar import Matcher
+
+__all__ = ["Ban", "Bias", "Force", "Grammatical", "MinTokens", "Penalties", "Processor"]
+
+Logits = NDArray[np.float32]
+"""A row's logits, shape (vocab,)."""
+
+
+class Processor(Protocol):
+    """Changes a row's logits: shape (vocab,), float32, in and out; must not write into what it is given."""
+
+    def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits: ...
+
+
+@dataclass(frozen=True)
+class Penalties:
+    """Make what was said less likely to be said again.
+
+    Parameters
+    ----------
+    repetition : float
+        Above 0. Divides the positive logits and multiplies the negative ones of every token of prompt and output, as in
+        Hugging Face and llama.cpp. Keskar et al. (2019), arXiv:1909.05858.
+    presence, frequency : float
+        Subtracted from tokens of the output: once, and once per occurrence, as in the OpenAI API and vLLM.
+    """
+
+    repetition: float = 1.0
+    presence: float = 0.0
+    frequency: float = 0.0
+
+    def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
+        out: Logits = logits.copy()
+        if self.repetition != 1.0:
+            seen = _known(np.unique(np.asarray(history, np.int64)), len(out))
+            values, factor = out[seen], np.float32(self.repetition)
+            out[seen] = np.where(values < 0, values * factor, values / factor)
+        if (self.presence or self.frequency) and len(history) > prompt_length:
+            said, counts = np.unique(np.asarray(history[prompt_length:], np.int64), return_counts=True)
+            said, counts = said[said < len(out)], counts[said < len(out)]
+            out[said] -= (self.presence + self.frequency * counts).astype(np.float32)
+        return out
+
+
+@dataclass(frozen=True)
+class Bias:
+    """Add to the logits of some tokens."""
+
+    biases: Mapping[int, float]
+
+    def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
+        out: Logits = logits.copy()
+        for token, bias in self.biases.items():
+            if token < len(out):
+                out[token] += np.float32(bias)
+        return out
+
+
+@dataclass(frozen=True)
+class Ban:
+    """Never let these tokens follow."""
+
+    tokens: tuple[int, ...]
+
+    def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
+        out: Logits = logits.copy()
+        out[_known(np.asarray(self.tokens, np.int64), len(out))] = -np.inf
+        return out
+
+
+@dataclass(frozen=True)
+class MinTokens:
+    """Keep an answer from ending before it has ``count`` tokens."""
+
+    count: int
+    ends: tuple[int, ...]
+
+    def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
+        if len(history) - prompt_length >= self.count:
+            return logits
+        return Ban(self.ends)(logits, history, prompt_length)
+
+
+@dataclass(frozen=True)
+class Force:
+    """Prescribe tokens at places of the output, counted from 0."""
+
+    tokens: Mapping[int, int]
+
+    def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
+        token = self.tokens.get(len(history) - prompt_length)
+        if token is None or token >= len(logits):
+            return logits
+        out = np.full_like(logits, -np.inf)
+        out[token] = 0.0
+        return out
+
+
+@dataclass(frozen=True)
+class Grammatical:
+    """Allow what a grammar allows."""
+
+    matcher: Matcher
+
+    def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
+        allowed = self.matcher.allowed(history[prompt_length:])[: len(logits)]
+        return np.where(allowed, logits, np.float32(-np.inf))
+
+
+@dataclass(frozen=True)
+class Custom:
+    """A callable of the user's own, checked: it gives as many float32 logits as it got."""
+
+    function: Processor
+
+    def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
+        out = np.asarray(self.function(logits.copy(), tuple(history), prompt_length), np.float32)
+        if out.shape != logits.shape:
+            raise InputError(f"a custom processor returned shape {out.shape}; it must return {logits.shape}, as given")
+        return out
+
+
+def _known(ids: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    return ids[ids < size]

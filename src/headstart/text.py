@@ -1,0 +1,89 @@
+"""From tokens to text, as it is made: whole characters only, and nothing that may turn out to be a stop string."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Sequence
+
+from headstart.protocols import Kind
+from headstart.result import Piece
+
+__all__ = ["TextStream"]
+
+
+class TextStream:
+    """Turns tokens into pieces of text.
+
+    Parameters
+    ----------
+    token_bytes : callable of int to bytes
+        The exact bytes of a token (``Tokenizer.token_bytes``).
+    stops : sequence of str
+        Strings that end the answer. Text that may be the beginning of one is held back until it is decided.
+    include_stop : bool
+        Whether the stop string that ended the answer is part of the text.
+    """
+
+    def __init__(
+        self, token_bytes: Callable[[int], bytes], *, stops: Sequence[str] = (), include_stop: bool = False
+    ) -> None:
+        self._token_bytes = token_bytes
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._stops, self._include_stop = tuple(stops), include_stop
+        self._stopped = False
+        self._held = ""
+        self._held_tokens: list[tuple[int, int, Kind]] = []  # token, where its text ends in `held`, origin
+        self._given: list[str] = []
+        self._pieces: list[Piece] = []
+
+    @property
+    def text(self) -> str:
+        """All text given out so far; after ``finish`` all there is."""
+        return "".join(self._given)
+
+    def push(self, token: int, origin: Kind) -> str | None:
+        """Take one token; returns the stop string that it completes, if any."""
+        self._held += self._decoder.decode(self._token_bytes(token))
+        unfinished = bool(self._decoder.getstate()[0])  # its last character ends in a later token
+        self._held_tokens.append((token, len(self._held) + unfinished, origin))
+        found = [(at, stop) for stop in self._stops if (at := self._held.find(stop)) >= 0]
+        if found:
+            at, stop = min(found)
+            self._held = self._held[: at + len(stop) if self._include_stop else at]
+            self._stopped = True
+            return stop
+        self._give(len(self._held) - self._undecided())
+        return None
+
+    def end(self, token: int, origin: Kind) -> None:
+        """Take a token that ends the answer and has no text."""
+        self._held_tokens.append((token, len(self._held), origin))
+
+    def finish(self) -> None:
+        """Give out what is held back: the answer is over."""
+        if not self._stopped:
+            self._held += self._decoder.decode(b"", True)
+        self._held_tokens = [(token, min(end, len(self._held)), origin) for token, end, origin in self._held_tokens]
+        self._give(len(self._held))
+
+    def take(self) -> list[Piece]:
+        """Pieces that became certain since the last call."""
+        pieces, self._pieces = self._pieces, []
+        return pieces
+
+    def _undecided(self) -> int:
+        """Length of the longest end of the held text that a stop string may begin with."""
+        longest = max((len(stop) - 1 for stop in self._stops), default=0)
+        sizes = range(min(longest, len(self._held)), 0, -1)
+        return next((n for n in sizes if any(stop.startswith(self._held[-n:]) for stop in self._stops)), 0)
+
+    def _give(self, size: int) -> None:
+        """Give out the first ``size`` held characters and the tokens that end in them."""
+        done = [entry for entry in self._held_tokens if entry[1] <= size]
+        if not done and not size:
+            return
+        origin = (done or self._held_tokens)[-1][2]
+        self._pieces.append(Piece(self._held[:size], tuple(token for token, _, _ in done), origin))
+        self._given.append(self._held[:size])
+        self._held = self._held[size:]
+        self._held_tokens = [(token, end - size, kind) for token, end, kind in self._held_tokens[len(done) :]]
