@@ -60,7 +60,7 @@ function mount(now) {
   leaving = [];
   region.textContent = '';
   const number = ids.indexOf(now.chapter);
-  const article = h('article', { class: `chapter ${now.chapter}` },
+  const article = h('article', { class: 'chapter', 'data-id': now.chapter },
     h('p', { class: 'number', w: 'shell.number', values: { n: number + 1, of: ids.length } }),
     h('h1', { w: `${now.chapter}.title` }));
   main.replaceChildren(article);

@@ -13,7 +13,7 @@ export function player(ctx, { pace = () => 900, word = 'play.slider' } = {}) {
   let timer = 0;
   const go = (t) => ctx.set({ t: Math.max(0, Math.min(last, t)) });
   const by = (step) => () => { pause(); go(ctx.state.t + step); };
-  const restart = h('button', { type: 'button', l: 'play.restart', on: { click: () => { pause(); go(0); } } }, '⏮\uFE0E');
+  const restart = h('button', { type: 'button', l: 'play.restart', on: { click: () => { pause(); go(0); } } }, '|◀\uFE0E');
   const back = h('button', { type: 'button', l: 'play.back', on: { click: by(-1) } }, '◀\uFE0E');
   const toggle = h('button', { type: 'button', class: 'primary play', on: { click: () => (timer ? pause() : play()) } });
   const step = h('button', { type: 'button', l: 'play.step', on: { click: by(1) } }, '▶\uFE0E|');
@@ -55,16 +55,17 @@ export function player(ctx, { pace = () => 900, word = 'play.slider' } = {}) {
 /**
  * A bet before a reveal. `options` are word ids; the bet is kept in the knob `knob` (-1: none yet; 99: just look).
  *
- * Returns {root, update(), placed()}; `reveal` is the node that stays hidden until a bet is placed, `answer` says
+ * `values(state)` fills the placeholders of question and options. Returns {root, update(), placed()}; `reveal` is the node that stays hidden until a bet is placed, `answer` says
  * which option is right (a number, or a function of the state).
  */
-export function bet(ctx, { knob, question, options, answer, reveal, verdict }) {
+export function bet(ctx, { knob, question, options, answer, reveal, values = () => ({}) }) {
   const name = `bet-${knob}`;
-  const choices = options.map((word, i) => h('button', { type: 'button', class: 'bet-option', w: word, on: { click: () => place(i) } }));
+  const choices = options.map((word, i) => h('button', { type: 'button', class: 'bet-option', w: word, values: values(ctx.state), on: { click: () => place(i) } }));
   const skip = h('button', { type: 'button', class: 'quiet', w: 'bet.skip', on: { click: () => place(99) } });
   const result = h('p', { class: 'verdict' });
+  const asked = h('span', { w: question, values: values(ctx.state) });
   const root = h('section', { class: 'bet', 'aria-labelledby': name },
-    h('p', { class: 'ask', id: name }, h('b', { w: 'bet.tag' }), ' ', h('span', { w: question })),
+    h('p', { class: 'ask', id: name }, h('b', { w: 'bet.tag' }), ' ', asked),
     h('div', { class: 'options' }, ...choices, skip), result);
   function place(i) {
     ctx.set({ [knob]: i });
@@ -72,6 +73,9 @@ export function bet(ctx, { knob, question, options, answer, reveal, verdict }) {
   }
   function update() {
     const placed = ctx.state[knob];
+    const filled = values(ctx.state);
+    say(asked, question, filled);
+    options.forEach((word, i) => say(choices[i], word, filled));
     const right = typeof answer === 'function' ? answer(ctx.state) : answer;
     choices.forEach((node, i) => {
       node.setAttribute('aria-pressed', String(placed === i));
@@ -80,7 +84,6 @@ export function bet(ctx, { knob, question, options, answer, reveal, verdict }) {
     shown(skip, placed < 0);
     shown(result, placed >= 0);
     if (placed >= 0) say(result, placed === right ? 'bet.won' : placed === 99 ? 'bet.looked' : 'bet.lost', {});
-    if (placed >= 0 && verdict) result.append(' ', h('span', { w: verdict }));
     for (const node of [reveal].flat()) if (node) shown(node, placed >= 0);
     root.classList.toggle('placed', placed >= 0);
   }

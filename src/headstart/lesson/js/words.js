@@ -2,7 +2,8 @@
 
 const store = new Map();
 const escapes = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-const values = new WeakMap();
+const said = new WeakMap();
+const labelled = new WeakMap();
 let current = 'en';
 
 export const LANGUAGES = ['en', 'zh'];
@@ -49,10 +50,10 @@ export function text(id, filled) {
 
 /** Puts a fragment into a node, now and after every change of language. */
 export function say(node, id, filled = {}) {
-  const before = values.get(node);
+  const before = said.get(node);
   if (node.dataset.w === id && before && JSON.stringify(before) === JSON.stringify(filled)) return node;
   node.dataset.w = id;
-  values.set(node, filled);
+  said.set(node, filled);
   put(node);
   return node;
 }
@@ -60,16 +61,16 @@ export function say(node, id, filled = {}) {
 /** The same for what a screen reader calls the node, and its tooltip. */
 export function label(node, id, filled = {}) {
   node.dataset.l = id;
-  values.set(node, { ...values.get(node), ...filled });
+  labelled.set(node, filled);
   putLabel(node);
   return node;
 }
 
-function put(node) { if (store.has(current)) node.innerHTML = html(node.dataset.w, values.get(node)); }
+function put(node) { if (store.has(current)) node.innerHTML = html(node.dataset.w, said.get(node)); }
 
 function putLabel(node) {
   if (!store.has(current)) return;
-  const words = text(node.dataset.l, values.get(node));
+  const words = text(node.dataset.l, labelled.get(node));
   node.setAttribute('aria-label', words);
   if (node.matches('button, a, li a')) node.title = words;
 }

@@ -1,0 +1,74 @@
+// Chapter 5: the proof, one step at a time, with the reader's own numbers, drawn as areas.
+import { columns } from '../columns.js';
+import { decimal, h, percent, shown } from '../dom.js';
+import { figure, lawEditor, legend, TOYS } from '../figure.js';
+import { bet, player } from '../player.js';
+import { prose, question } from '../prose.js';
+import { keep, overlap, residual } from '../theory.js';
+import { say } from '../words.js';
+
+const LAST = 6;
+const show = (x) => decimal(x, 3);
+
+/** The lines of the proof for one word, from its numbers. */
+function lines(p, q, i) {
+  const coin = keep(p, q)[i];
+  const rest = residual(p, q);
+  const kept = Math.min(p[i], q[i]);
+  const lost = 1 - overlap(p, q);
+  const law = rest.mass > 0 ? rest.law[i] : 0;
+  return [null, show(q[i]), `${show(q[i])} × ${show(coin)} = ${show(kept)}`, null, show(law),
+    `${show(lost)} × ${show(law)} = ${show(rest.left[i])}`, `${show(kept)} + ${show(rest.left[i])} = ${show(p[i])}`];
+}
+
+export default {
+  id: 'proof',
+  knobs: { guess: -1 },
+  mount(root, ctx) {
+    prose(root, 'proof.lead').classList.add('lead');
+    const reveal = h('div');
+    const wager = bet(ctx, { knob: 'guess', question: 'proof.bet', options: ['proof.b0', 'proof.b1', 'proof.b2'], answer: 2, reveal });
+    root.append(wager.root, reveal);
+    const fig = figure(reveal, { title: 'proof.fig' });
+    const picture = columns(2);
+    const steps = h('ol', { class: 'prooflines' });
+    const rows = Array.from({ length: LAST }, (_, k) => {
+      const cells = TOYS.slice(0, 2).map((toy) => ({ face: toy.face, node: h('span', { class: 'math' }) }));
+      const whole = h('span', { class: 'math' });
+      const row = h('li', {}, h('span', { w: `proof.l${k + 1}` }),
+        ...(k === 2 ? [whole] : cells.map((c) => h('span', { class: 'pair' }, `${c.face} `, c.node))));
+      steps.append(row);
+      return { row, cells, whole };
+    });
+    fig.stage.append(picture.root, legend('p', 'q', 'accepted', 'rejected', 'recovered'), steps);
+    const controls = player(ctx, { pace: () => 3200 });
+    fig.controls.append(controls.root);
+    const p = lawEditor({ who: 'p', size: 2, set: ([love]) => ctx.set({ p: love }) });
+    const q = lawEditor({ who: 'q', size: 2, set: ([love]) => ctx.set({ q: love }) });
+    const own = figure(reveal, { title: 'proof.own' });
+    own.stage.append(h('div', { class: 'columns' }, p.root, q.root));
+    prose(reveal, 'proof.after');
+    question(reveal, 'proof', 'worse');
+    let told = -1;
+
+    return (now) => {
+      const t = Math.min(now.t, LAST);
+      const laws = { p: [now.p / 100, (100 - now.p) / 100], q: [now.q / 100, (100 - now.q) / 100] };
+      p.update([now.p, 100 - now.p]);
+      q.update([now.q, 100 - now.q]);
+      wager.update();
+      controls.update(t, LAST);
+      picture.update({ ...laws, drafted: t >= 1, judged: t >= 2, gaps: t === 4, moved: t >= 5 });
+      const both = [0, 1].map((i) => lines(laws.p, laws.q, i));
+      rows.forEach(({ row, cells, whole }, k) => {
+        shown(row, t >= k + 1);
+        row.classList.toggle('current', t === k + 1);
+        cells.forEach((c, i) => { c.node.textContent = both[i][k + 1] || ''; });
+        whole.textContent = `1 − ${show(overlap(laws.p, laws.q))} = ${show(1 - overlap(laws.p, laws.q))}`;
+      });
+      const values = { p: percent(laws.p[0]), q: percent(laws.q[0]) };
+      if (told !== t) ctx.tell(fig.narration, `proof.s${t}`, values); else say(fig.narration, `proof.s${t}`, values);
+      told = t;
+    };
+  },
+};
