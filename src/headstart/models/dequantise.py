@@ -67,7 +67,8 @@ def _nibbles(packed: Blocks, width: int) -> NDArray[np.uint8]:
 def _fifth_bits(words: Blocks) -> NDArray[np.uint8]:
     """Bit i of each block's word is the fifth bit of its value i; shape (blocks, 32)."""
     bits = np.unpackbits(np.ascontiguousarray(words)[:, None].view(np.uint8), axis=1, bitorder="little")
-    return bits << np.uint8(4)
+    shifted: NDArray[np.uint8] = bits << np.uint8(4)
+    return shifted
 
 
 def _six_bit_scales(packed: Blocks) -> tuple[Floats, Floats]:

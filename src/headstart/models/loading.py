@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from headstart.errors import ModelNotFoundError
 from headstart.models.config import Weights
 from headstart.models.gguf import read_gguf
 from headstart.models.gguf_model import gguf_config, gguf_tensors
+from headstart.models.store import catalog, find, installed, pull
 from headstart.models.vocabulary import gguf_tokenizer
 
 __all__ = ["load"]
@@ -20,7 +22,7 @@ def load(name_or_path: str | os.PathLike[str]) -> Weights:
     Parameters
     ----------
     name_or_path : str or path
-        A ``.gguf`` file.
+        A name from the catalog (fetched where it is not there yet), or a ``.gguf`` file.
 
     Returns
     -------
@@ -29,11 +31,16 @@ def load(name_or_path: str | os.PathLike[str]) -> Weights:
     Raises
     ------
     ModelNotFoundError, CorruptModelError, UnsupportedModelError
-
+    DownloadError
+        A catalog model is absent and cannot be fetched.
     """
-    path = Path(name_or_path)
+    entry = find(os.fspath(name_or_path))
+    if entry is not None:
+        return replace(_load_gguf(installed(entry.name) or pull(entry.name)), name=entry.name)
+    path = Path(name_or_path).expanduser()
     if not path.exists():
-        raise ModelNotFoundError(f"{os.fspath(name_or_path)!r} is not a file.")
+        names = ", ".join(entry.name for entry in catalog())
+        raise ModelNotFoundError(f"{str(path)!r} is neither a file, nor a folder, nor in the catalog ({names}).")
     return _load_gguf(path)
 
 
