@@ -8,7 +8,10 @@ from headstart.errors import InputError
 from headstart.models.config import Weights
 from headstart.protocols import Model
 
-__all__ = ["load_backend"]
+__all__ = ["BACKENDS", "PRECISIONS", "load_backend"]
+
+BACKENDS = ("native", "reference")
+PRECISIONS = ("auto", "float32")
 
 
 def load_backend(
@@ -19,27 +22,33 @@ def load_backend(
     context: int | None = None,
     precision: Literal["auto", "float32"] = "auto",
 ) -> Model:
-    """Make a model of weights.
+    """Make a loaded model computable.
 
     Parameters
     ----------
     weights : Weights
     backend : {"native", "reference"}
-        C++ kernels, or the slow twin in NumPy.
-    threads : int or None
-        Native only; all available cores by default.
-    context : int or None
-        Positions a sequence may have; the model's own limit by default.
+        The C++ kernels, or NumPy row by row: slow, and for comparison.
+    threads : int, optional
+        Threads of a pass; all available cores by default. They change no bit. The reference uses one.
+    context : int, optional
+        Most tokens a sequence may hold; by default, and at most, what the model was made for.
     precision : {"auto", "float32"}
-        ``"auto"``: int8 activations for quantised weights. ``"float32"``: dequantised weights throughout.
+        ``"auto"`` multiplies quantised matrices with int8 activations; ``"float32"`` computes everything in float32.
+
+    Returns
+    -------
+    Model
 
     Raises
     ------
     InputError
-        For an unknown backend or precision.
+        If a value is not allowed.
     """
-    if precision not in ("auto", "float32"):
-        raise InputError(f"precision is {precision!r}; it must be auto or float32")
+    if precision not in PRECISIONS:
+        raise InputError(f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}")
+    if threads is not None and threads < 1:
+        raise InputError(f"threads is {threads}; use 1 or more")
     if backend == "native":
         from headstart.backends.native import NativeModel
 
@@ -47,5 +56,5 @@ def load_backend(
     if backend == "reference":
         from headstart.backends.reference import ReferenceModel
 
-        return ReferenceModel(weights, context=context, precision="float32" if precision == "float32" else "int8")
-    raise InputError(f"backend is {backend!r}; it must be native or reference")
+        return ReferenceModel(weights, context=context, precision=precision)
+    raise InputError(f"backend is {backend!r}; choose one of {', '.join(BACKENDS)}")

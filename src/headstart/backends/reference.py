@@ -15,15 +15,17 @@ from numpy.typing import NDArray
 
 from headstart.backends.checks import check_batch, check_context, check_fork, check_keep, check_taps
 from headstart.errors import InputError, NumericsError
-from headstart.models.config import ModelConfig, Rope, Tensor, Weights
+from headstart.models.config import ModelConfig, Rope, Weights
+from headstart.models.dequantise import dequantise
 from headstart.protocols import Batch
 
 __all__ = ["ReferenceModel", "ReferenceRows", "round_to_int8"]
 
 Array = NDArray[np.float32]
-Precision = Literal["float32", "int8"]
+Precision = Literal["auto", "float32"]
 FLOAT_KINDS = ("F32", "F16", "BF16")
 BLOCK = 32
+SMALLEST = np.float32(2.0**-100)
 
 
 class ReferenceModel:
@@ -34,8 +36,8 @@ class ReferenceModel:
     weights : Weights
     context : int, optional
         Most tokens a sequence may hold; by default, and at most, the length the model was made for.
-    precision : {"float32", "int8"}
-        What the inputs of quantised matrices are: float32, or int8 per block of 32 as in the native backend.
+    precision : {"float32", "auto"}
+        What the inputs of quantised matrices are: float32, or (auto) int8 per block of 32 as in the native backend.
         Matrices stored as F32, F16 or BF16 take float32 inputs either way.
     """
 
@@ -45,8 +47,8 @@ class ReferenceModel:
         config = weights.config
         self.vocab_size = config.vocab_size
         self.context = check_context(context, config.context_length)
-        self.numerics_id = f"reference-{precision}"
         self._network = Network(weights, precision)
+        self.numerics_id = "reference-int8" if self._network.rounds else "reference-float32"
         self._layer_count = config.layer_count
         self._kept: dict[int, list[Token]] = {}
         self._opened = 0
@@ -180,6 +182,7 @@ class Network:
         self.layers = [Layer(weights, index, precision) for index in range(weights.config.layer_count)]
         self.final_norm = dequantise(weights.tensors["final_norm"])
         self.head = Linear(weights, "head" if "head" in weights.tensors else "embed", precision)
+        self.rounds = precision == "auto" and any(t.kind not in FLOAT_KINDS for t in weights.tensors.values())
 
     def token(self, token: int, past: list[Token]) -> tuple[Token, list[Array]]:
         """Compute one token after ``past``: its keys and values, and the states before, between and after the layers."""
@@ -239,7 +242,7 @@ class Linear:
         tensor = weights.tensors[name]
         self.matrix = dequantise(tensor)
         self.bias = vector(weights, f"{name}_bias")
-        self.rounds = precision == "int8" and tensor.kind not in FLOAT_KINDS
+        self.rounds = precision == "auto" and tensor.kind not in FLOAT_KINDS
 
     def __call__(self, x: Array) -> Array:
         """Multiply one vector of shape (inputs,)."""
@@ -247,15 +250,6 @@ class Linear:
         if self.bias is not None:
             y += self.bias
         return y
-
-
-def dequantise(tensor: Tensor) -> Array:
-    """The values of a float tensor, float32."""
-    if tensor.kind == "BF16":
-        return (tensor.data.view(np.uint16).astype(np.uint32) << 16).view(np.float32).reshape(tensor.shape)
-    return (
-        tensor.data.view({"F32": np.float32, "F16": np.float16}[tensor.kind]).astype(np.float32).reshape(tensor.shape)
-    )
 
 
 def vector(weights: Weights, name: str) -> Array | None:
@@ -321,11 +315,12 @@ def round_to_int8(x: Array) -> Array:
     Returns
     -------
     ndarray of shape (n,), dtype float32
-        In each block of 32: ``scale * round(x / scale)`` with ``scale = max|x| / 127``, ties to even; zeros stay zeros.
+        In each block of 32: ``scale * round(x / scale)`` with ``scale = max|x| / 127``, ties to even. Blocks whose
+        largest number is below 2**-100 become zeros; a NaN or an infinity spoils its block.
     """
     blocks = x.reshape(-1, BLOCK)
     largest = np.abs(blocks).max(axis=1, keepdims=True)
-    inverse = np.where(largest > 0, np.float32(127) / largest, np.float32(0))
+    inverse = np.where(largest >= SMALLEST, np.float32(127) / largest, np.float32(0))
     rounded: Array = np.rint(blocks * inverse) * (largest / np.float32(127))
     return rounded.reshape(-1)
 

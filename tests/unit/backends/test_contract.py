@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from headstart.backends.reference import ReferenceModel
-from headstart.errors import InputError, NumericsError
-from headstart.models.config import ModelConfig, Rope, Tensor, Weights
+from headstart.backends import load_backend
+from headstart.errors import InputError
+from headstart.models.config import Weights
 from headstart.protocols import Batch, Model
+from support.tiny import tiny_weights
 
-VOCAB, CONTEXT = 17, 12
-
-
-def weights(*, seed: int = 0, spoil: bool = False) -> Weights:
-    random = np.random.default_rng(seed)
-    config = ModelConfig("llama", VOCAB, 8, 12, 2, 2, 1, 4, CONTEXT, 1e-5, Rope((1.0, 0.1)), (None, 4))
-    shapes = {"embed": (VOCAB, 8), "final_norm": (8,)}
-    for i in range(2):
-        shapes |= {f"{i}.q": (8, 8), f"{i}.k": (4, 8), f"{i}.v": (4, 8), f"{i}.o": (8, 8), f"{i}.attn_norm": (8,)}
-        shapes |= {f"{i}.gate": (12, 8), f"{i}.up": (12, 8), f"{i}.down": (8, 12), f"{i}.mlp_norm": (8,)}
-    tensors = {name: random.standard_normal(shape, np.float32) for name, shape in shapes.items()}
-    tensors["embed"][3] = tensors["embed"][5]
-    if spoil:
-        tensors["1.down"][2, 2] = np.nan
-    return Weights(
-        config,
-        {name: Tensor("F32", a.shape, a.reshape(-1).view(np.uint8)) for name, a in tensors.items()},
-        None,
-        None,
-        "tiny",
-    )
+VOCAB, CONTEXT = 300, 12
+BACKENDS = ["reference"]
 
 
-@pytest.fixture
-def model() -> Model:
-    return ReferenceModel(weights())
+def weights() -> Weights:
+    """Two layers, one of them windowed; ids 3 and 5 are the same word."""
+    made = tiny_weights(window=(None, 4), context=CONTEXT)
+    embed = made.tensors["embed"]
+    data = embed.data.copy().reshape(VOCAB, -1)
+    data[5] = data[3]
+    return replace(made, tensors={**made.tensors, "embed": replace(embed, data=data.reshape(-1))})
+
+
+@pytest.fixture(params=BACKENDS)
+def model(request: pytest.FixtureRequest) -> Model:
+    return load_backend(weights(), backend=request.param, threads=1)
 
 
 def logits(model: Model, tokens: list[int]) -> list[bytes]:
@@ -128,7 +121,7 @@ def test_taps_are_hidden_states_of_every_row(model: Model) -> None:
     rows = model.forward(Batch.chain(sequence, [1, 2], wanted="none"), taps=(0, 2))
     embed = weights().tensors["embed"].data.view(np.float32).reshape(VOCAB, -1)
     assert np.array_equal(rows.hidden(0, 1), embed[2])
-    assert rows.hidden(2, 0).shape == (8,)
+    assert rows.hidden(2, 0).shape == (64,)
     with pytest.raises(InputError, match="layer 1"):
         rows.hidden(1, 0)
 
@@ -183,7 +176,7 @@ def test_branches_fill_the_context_by_depth_not_by_number(model: Model) -> None:
         (([0, 0], [1, 2], [-1, -2]), "earlier row"),
         (([0, 1], [1, 2], [-1, 0]), "same sequence"),
         (([0, 1, 0], [1, 2, 3], [-1, -1, 0]), "stand together"),
-        (([0], [VOCAB], [-1]), "token id 17"),
+        (([0], [VOCAB], [-1]), "token id 300"),
         (([0], [-1], [-1]), "token id -1"),
         (([0, 9], [1, 1], [-1, -1]), "no sequence"),
         (([0, 0], [1, 1, 1], [-1, -1]), "same length"),
@@ -217,21 +210,29 @@ def test_what_is_not_there_is_refused(model: Model) -> None:
         model.forward(Batch.chain(model.open(), [1]), taps=(3,))
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("context", [0, -1, CONTEXT + 1])
-def test_a_context_the_model_does_not_have_is_refused(context: int) -> None:
+def test_a_context_the_model_does_not_have_is_refused(backend: str, context: int) -> None:
     with pytest.raises(InputError, match="allows 1 to 12"):
-        ReferenceModel(weights(), context=context)
+        load_backend(weights(), backend=backend, context=context)
 
 
-def test_a_smaller_context_ends_sooner() -> None:
-    model = ReferenceModel(weights(), context=3)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_smaller_context_ends_sooner(backend: str) -> None:
+    model = load_backend(weights(), backend=backend, context=3)
     assert model.context == 3
     with pytest.raises(InputError, match="context of 3"):
         model.forward(Batch.chain(model.open(), [1, 2, 3, 4]))
 
 
-def test_not_a_number_is_named_by_row() -> None:
-    model = ReferenceModel(weights(spoil=True))
-    rows = model.forward(Batch.chain(model.open(), [1, 2]))
-    with pytest.raises(NumericsError, match="row 1"):
-        rows.argmax(1)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_no_threads_at_all_are_refused(backend: str) -> None:
+    with pytest.raises(InputError, match="threads is 0"):
+        load_backend(weights(), backend=backend, threads=0)
+
+
+def test_an_unknown_backend_or_precision_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match="backend is 'gpu'; choose one of native, reference"):
+        load_backend(weights(), backend="gpu")
+    with pytest.raises(InputError, match="precision is 'int3'; choose one of auto, float32"):
+        load_backend(weights(), precision="int3")  # type: ignore[arg-type]
