@@ -13,6 +13,7 @@ import numpy as np
 
 from headstart.control import Controller
 from headstart.errors import HeadstartError
+from headstart.logprobs import logprob
 from headstart.protocols import Batch, Model
 from headstart.request import Request, RowLaws
 from headstart.tree import EMPTY, Draft
@@ -34,7 +35,7 @@ def step(target: Model, requests: Sequence[Request], controller: Controller) -> 
     for request, draft, first in zip(requests, drafts, firsts, strict=True):
         laws = RowLaws(request, draft, rows, first, target.vocab_size)
         verdict = request.verify(draft, laws)
-        committed = request.commit(draft, verdict)
+        committed = request.commit(draft, verdict, laws)
         kept = [laws.row(node) for node in (-1, *verdict.path[: len(committed) - 1])]
         if request.recorder is not None:
             request.recorder.round(request, draft, laws.seen, verdict, committed)
@@ -58,7 +59,8 @@ def propose(request: Request, target: Model, controller: Controller) -> Draft:
         return EMPTY
     begin = time.perf_counter()
     try:
-        draft = fit(request.drafter.propose(request, budget), budget, target.vocab_size)
+        draft = forced(request, budget) or fit(request.drafter.propose(request, budget), budget, target.vocab_size)
+        draft = admitted(request, draft)
         request.rule(draft)
     except HeadstartError as error:
         request.stop_drafting(str(error))
@@ -83,6 +85,19 @@ def fit(draft: Draft, budget: int, vocab_size: int) -> Draft:
                 raise ValueError(f"it drew token {token}, which the target's vocabulary of {vocab_size} does not have")
             return draft.head(node)
     return draft
+
+
+def forced(request: Request, budget: int) -> Draft:
+    """Text that the grammar leaves no choice about is drafted without asking the drafter."""
+    tokens = request.matcher.forced(request.output)[:budget] if request.matcher is not None else []
+    return Draft.chain(tokens)
+
+
+def admitted(request: Request, draft: Draft) -> Draft:
+    """Cut a chain before its first token that the grammar turns down; sampled drafts were drawn from a law that has none."""
+    if request.matcher is None or not draft.is_chain or "sampled" in draft.origins:
+        return draft
+    return draft.head(request.matcher.valid(request.output, draft.tokens))
 
 
 def observe(request: Request, committed: Sequence[int], rows: object) -> None:
@@ -121,7 +136,12 @@ def prefill(target: Model, request: Request) -> None:
     begin = time.perf_counter()
     while (done := target.length(request.sequence)) < len(request.tokens) - 1:
         chunk = request.tokens[done : min(done + CHUNK, len(request.tokens) - 1)]
-        rows = target.forward(Batch.chain(request.sequence, chunk, wanted="none"), taps=taps_of([request]))
+        count = request.prompt_logprobs_wanted
+        batch = Batch.chain(request.sequence, chunk, wanted="none" if count is None else "all")
+        rows = target.forward(batch, taps=taps_of([request]))
+        if count is not None:
+            following = request.tokens[done + 1 : done + 1 + len(chunk)]
+            request.prompt_logprobs += [logprob(rows, row, token, count) for row, token in enumerate(following)]
         target.keep(request.sequence, range(len(chunk)))
         observe(request, chunk, rows)
         request.statistics.passes += 1

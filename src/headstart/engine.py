@@ -14,6 +14,7 @@ Examples
 from __future__ import annotations
 
 import itertools
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +29,8 @@ from headstart.coins import RoundCoins
 from headstart.control import Controller
 from headstart.draft import make_drafter
 from headstart.errors import InputError, RefusedError
-from headstart.options import Options, check_seed
+from headstart.grammar import Matcher
+from headstart.options import Options, check_int
 from headstart.prefixes import PrefixCache
 from headstart.protocols import Drafter, Model, Verifier
 from headstart.request import Ends, Request
@@ -142,10 +144,23 @@ class Engine:
     def generate_batch(self, prompts: Sequence[Prompt], **options: Any) -> list[Result]:
         """Answer several prompts in shared passes; each answer is the one it would be alone."""
         chosen = self._defaults.changed(options)
-        streams = []
+        requests = [self._request(self.encode(prompt, raw=chosen.raw), chosen) for prompt in prompts]
+        return self._run([Stream(self, request, chosen) for request in requests])
+
+    def generate_choices(self, prompt: Prompt, count: int, **options: Any) -> list[Result]:
+        """Answer one prompt ``count`` times, each choice with noise of its own; the prompt is read once.
+
+        The first choice is what ``generate`` gives; at temperature 0 all are alike.
+        """
+        check_int("count", count, 1)
+        chosen = self._defaults.changed(options)
+        tokens = self.encode(prompt, raw=chosen.raw)
+        seed = chosen.seed if chosen.seed is not None else secrets.randbits(63)
+        chosen = chosen.changed({"seed": seed})
+        return self._run([Stream(self, self._request(tokens, chosen, choice=n), chosen) for n in range(count)])
+
+    def _run(self, streams: Sequence[Stream]) -> list[Result]:
         try:
-            for prompt in prompts:
-                streams.append(Stream(self, self._request(self.encode(prompt, raw=chosen.raw), chosen), chosen))
             for stream in streams:
                 stream.start()
             while running := [stream for stream in streams if not stream.done]:
@@ -155,35 +170,42 @@ class Engine:
             for stream in streams:
                 stream.close()
 
-    def _request(self, tokens: list[int], options: Options) -> Request:
-        limit = self._limit(tokens, options)
+    def _request(self, tokens: list[int], options: Options, *, choice: int = 0) -> Request:
+        max_tokens, limit_reason = self._limit(tokens, options)
         if options.guarantee == "text" and not self.model.row_invariant:
             raise RefusedError(
                 f"the guarantee 'text' needs a model whose rows are bit-equal in any company, and {self.model.numerics_id} "
                 "is not one; use the guarantee 'law'"
             )
-        seed, sampling = check_seed(options.seed), options.sampling()
-        drafter = self._drafter_for(options.drafter if options.drafter is not None else self._drafter)
+        seed = options.seed if options.seed is not None else secrets.randbits(63)
+        own_ends = frozenset[int]() if options.ignore_eos else frozenset(self.tokenizer.eos_ids)
+        ends = own_ends | frozenset(options.stop_token_ids)
+        vocab_size = self.model.vocab_size
+        matcher = Matcher(options.grammar, self.tokenizer, vocab_size) if options.grammar is not None else None
         request = Request(
             id=next(self._numbers),
-            tokens=tokens,
+            tokens=list(tokens),
             prompt_length=len(tokens),
-            sampling=sampling,
-            ends=Ends(
-                limit[0],
-                frozenset() if options.ignore_eos else frozenset(self.tokenizer.eos_ids),
-                limit_reason=limit[1],
+            sampling=options.sampling(options.all_processors(matcher, ends, vocab_size)),
+            ends=Ends(max_tokens, ends, limit_reason=limit_reason),
+            text=TextStream(
+                self.tokenizer.token_bytes,
+                stops=options.stops,
+                include_stop=options.include_stop,
+                min_tokens=options.min_tokens,
             ),
-            text=TextStream(self.tokenizer.token_bytes, stops=options.stops, include_stop=options.include_stop),
             rule=rule_of(options),
             guarantee=options.guarantee,
-            make_coins=lambda number: RoundCoins(seed, 0, number),
-            drafter=drafter,
+            make_coins=lambda number: RoundCoins(seed, choice, number),
+            seed=seed,
+            drafter=self._drafter_for(options.drafter if options.drafter is not None else self._drafter),
             draft_length=options.draft_length,
+            matcher=matcher,
+            logprobs_wanted=options.logprobs,
+            prompt_logprobs_wanted=options.prompt_logprobs,
         )
-        request.seed = seed
         request.statistics.prompt_tokens = len(tokens)
-        if drafter is None:
+        if request.drafter is None:
             request.statistics.note = "drafting is off"
         return request
 
@@ -227,7 +249,10 @@ class Engine:
 
     def _start(self, request: Request) -> None:
         with self._lock:
-            request.sequence = self._prefixes.open(request.tokens)
+            whole = (
+                request.prompt_logprobs_wanted is not None
+            )  # every row of the prompt is wanted, so none may be reused
+            request.sequence = self.model.open() if whole else self._prefixes.open(request.tokens)
             request.statistics.cached_tokens = self.model.length(request.sequence)
             if request.drafter is not None:
                 request.drafter.start(request)
@@ -242,7 +267,7 @@ class Engine:
             if request.drafter is not None:
                 request.drafter.close(request)
             if request.sequence != -1:
-                self._prefixes.give_back(request.tokens, request.sequence)
+                self._prefixes.give_back(request.sequence)
                 request.sequence = -1
 
 
@@ -294,6 +319,8 @@ class Stream:
             verifier=request.rule_name,
             drafter=self._drafter_name,
             statistics=request.statistics,
+            logprobs=None if self._options.logprobs is None else tuple(request.logprobs),
+            prompt_logprobs=None if self._options.prompt_logprobs is None else tuple(request.prompt_logprobs),
         )
 
     def start(self) -> None:

@@ -64,12 +64,9 @@ class Grammar:
         from llguidance import LLMatcher
 
         if self.after is None:
-            compile_one = {
-                "json_schema": LLMatcher.grammar_from_json_schema,
-                "regex": LLMatcher.grammar_from_regex,
-                "lark": LLMatcher.grammar_from_lark,
-            }[self.kind]
-            return str(compile_one(self.source))
+            if self.kind == "json_schema":
+                return LLMatcher.grammar_from_json_schema(self.source)
+            return (LLMatcher.grammar_from_regex if self.kind == "regex" else LLMatcher.grammar_from_lark)(self.source)
         body = {"json_schema": f"%json {self.source}", "regex": _regex(self.source), "lark": "@body"}[self.kind]
         free = (
             "start: (marked body)* FREE\n"
@@ -174,4 +171,5 @@ def _llguidance_tokenizer(tokenizer: Any) -> Any:
         def __call__(self, text: str | bytes) -> list[int]:
             return list(tokenizer.encode(text if isinstance(text, str) else text.decode("utf-8", "ignore")))
 
-    return LLTokenizer(View(), n_vocab=tokenizer.vocab_size, eos_token=sorted(tokenizer.eos_ids))
+    view: Any = View()
+    return LLTokenizer(view, n_vocab=tokenizer.vocab_size, eos_token=sorted(tokenizer.eos_ids))

@@ -13,7 +13,7 @@ __all__ = ["PrefixCache"]
 
 
 class PrefixCache:
-    """Keeps the sequences of the last few answers open and forks from the one that shares most.
+    """Keeps the sequences of the last few answers open, and forks from the one, kept or running, that shares most.
 
     Parameters
     ----------
@@ -25,24 +25,26 @@ class PrefixCache:
     def __init__(self, model: Model, *, capacity: int = 4) -> None:
         self._model, self._capacity = model, capacity
         self._kept: list[tuple[list[int], int]] = []
+        self._running: dict[int, list[int]] = {}
 
-    def open(self, tokens: Sequence[int]) -> int:
-        """A sequence that holds as much of all tokens but the last as any kept one does."""
-        shared = [common_length(tokens[:-1], kept) for kept, _ in self._kept]
-        if not shared or max(shared) == 0:
-            return self._model.open()
-        best = shared.index(max(shared))
-        entry = self._kept.pop(best)
-        self._kept.append(entry)
-        return self._model.fork(entry[1], shared[best])
+    def open(self, tokens: list[int], *, fresh: bool = False) -> int:
+        """A sequence that holds as much of all tokens but the last as any other does, or nothing if it must be ``fresh``.
 
-    def give_back(self, tokens: Sequence[int], sequence: int) -> None:
-        """Keep a sequence that holds these tokens, as far as it has them."""
-        held = list(tokens[: self._model.length(sequence)])
+        ``tokens`` may grow while the sequence runs.
+        """
+        held = [(known[: self._model.length(sequence)], sequence) for sequence, known in self._running.items()]
+        shared = [(common_length(tokens[:-1], known), sequence) for known, sequence in [*self._kept, *held]]
+        length, best = (0, -1) if fresh else max(shared, default=(0, -1))
+        sequence = self._model.fork(best, length) if length else self._model.open()
+        self._kept.sort(key=lambda entry: entry[1] == best)
+        self._running[sequence] = tokens
+        return sequence
+
+    def give_back(self, sequence: int) -> None:
+        """Keep a sequence whose answer is over, in place of those that it goes on from."""
+        held = self._running.pop(sequence)[: self._model.length(sequence)]
         covered = [entry for entry in self._kept if held[: len(entry[0])] == entry[0]]
-        for entry in covered:
-            self._kept.remove(entry)
-        self._kept.append((held, sequence))
+        self._kept = [*(entry for entry in self._kept if entry not in covered), (held, sequence)]
         while len(self._kept) > self._capacity:
             covered.append(self._kept.pop(0))
         for _, old in covered:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from headstart.errors import InputError
 from headstart.grammar import Matcher
 
-__all__ = ["Ban", "Bias", "Force", "Grammatical", "MinTokens", "Penalties", "Processor"]
+__all__ = ["Ban", "Bias", "Custom", "Force", "Grammatical", "MinTokens", "Penalties", "Processor"]
 
 Logits = NDArray[np.float32]
 """A row's logits, shape (vocab,)."""

@@ -9,12 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from headstart.grammar import Matcher
 from headstart.law import Law
+from headstart.logprobs import Logprob, logprob
 from headstart.protocols import Coins, Drafter, Kind, Laws, Rows, Verdict, Verifier
 from headstart.result import Statistics
 from headstart.sampling import Sampling
 from headstart.text import TextStream
-from headstart.tree import Draft
+from headstart.tree import ROOT, Draft
 
 if TYPE_CHECKING:
     from headstart.trace import Recorder
@@ -31,7 +33,7 @@ class Ends:
     max_tokens : int
         At most this many tokens are made; the caller has already cut it to what the context holds.
     eos_ids : frozenset of int
-        Tokens that end the answer; the one that did is in the ids but not in the text.
+        Tokens that end the answer, the user's own among them; the one that did is in the ids but not in the text.
     limit_reason : str
         Stop reason when ``max_tokens`` is reached: ``"max_tokens"`` or ``"context"``.
     """
@@ -66,6 +68,11 @@ class Request:
     finish_reason: str | None = None
     stop_reason: str | int | None = None
     recorder: Recorder | None = None
+    matcher: Matcher | None = None
+    logprobs_wanted: int | None = None
+    prompt_logprobs_wanted: int | None = None
+    logprobs: list[Logprob] = field(default_factory=list)
+    prompt_logprobs: list[Logprob] = field(default_factory=list)
 
     def begin_round(self) -> None:
         """Give the round its own coins."""
@@ -95,7 +102,7 @@ class Request:
             self.rule_name = verifier.name
         return verifier.verify(draft, laws, self.coins, len(self.tokens))
 
-    def commit(self, draft: Draft, verdict: Verdict) -> list[int]:
+    def commit(self, draft: Draft, verdict: Verdict, laws: RowLaws) -> list[int]:
         """Append what the verdict keeps, one token at a time, and stop where plain decoding would.
 
         Returns
@@ -106,10 +113,12 @@ class Request:
         kinds: list[tuple[int, Kind]] = [(draft.tokens[node], "accepted") for node in verdict.path]
         kinds.append((verdict.token, verdict.kind))
         committed = []
-        for token, kind in kinds:
+        for before, (token, kind) in zip((ROOT, *verdict.path), kinds, strict=True):
             self.tokens.append(token)
             self.origins.append(kind)
             committed.append(token)
+            if self.logprobs_wanted is not None:
+                self.logprobs.append(laws.logprob(before, token, self.logprobs_wanted))
             if self._ended_by(token, kind):
                 break
         self.statistics.count_round(draft, verdict.path[: len(committed)], len(committed))
@@ -150,6 +159,10 @@ class RowLaws:
     def row(self, node: int) -> int:
         """Row of the pass that follows ``node``: the first one follows the committed text."""
         return self._first + 1 + node
+
+    def logprob(self, node: int, token: int, count: int) -> Logprob:
+        """Log-probability of a token after a node, and of the likeliest there."""
+        return logprob(self._rows, self.row(node), token, count)
 
     def __call__(self, node: int) -> Law:
         if node not in self.seen:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from headstart.logprobs import Logprob
 from headstart.protocols import Kind
 from headstart.tree import Draft
 
@@ -121,6 +122,10 @@ class Result:
     drafter : str
         ``"none"`` for plain decoding.
     statistics : Statistics
+    logprobs : tuple of Logprob, or None
+        One for each token, where they were asked for.
+    prompt_logprobs : tuple of Logprob, or None
+        One for each token of the prompt but the first, where they were asked for.
     """
 
     text: str
@@ -134,7 +139,13 @@ class Result:
     verifier: str | None
     drafter: str
     statistics: Statistics
+    logprobs: tuple[Logprob, ...] | None = None
+    prompt_logprobs: tuple[Logprob, ...] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
-        return {**vars(self), "statistics": self.statistics.as_dict()}
+        plain = {**vars(self), "statistics": self.statistics.as_dict()}
+        for name in ("logprobs", "prompt_logprobs"):
+            entries = getattr(self, name)
+            plain[name] = None if entries is None else [vars(entry) for entry in entries]
+        return plain

@@ -22,14 +22,22 @@ class TextStream:
         Strings that end the answer. Text that may be the beginning of one is held back until it is decided.
     include_stop : bool
         Whether the stop string that ended the answer is part of the text.
+    min_tokens : int
+        Stop strings are looked for in the text after this many tokens.
     """
 
     def __init__(
-        self, token_bytes: Callable[[int], bytes], *, stops: Sequence[str] = (), include_stop: bool = False
+        self,
+        token_bytes: Callable[[int], bytes],
+        *,
+        stops: Sequence[str] = (),
+        include_stop: bool = False,
+        min_tokens: int = 0,
     ) -> None:
         self._token_bytes = token_bytes
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._stops, self._include_stop = tuple(stops), include_stop
+        self._unstoppable = min_tokens
         self._stopped = False
         self._held = ""
         self._held_tokens: list[tuple[int, int, Kind]] = []  # token, where its text ends in `held`, origin
@@ -46,6 +54,10 @@ class TextStream:
         self._held += self._decoder.decode(self._token_bytes(token))
         unfinished = bool(self._decoder.getstate()[0])  # its last character ends in a later token
         self._held_tokens.append((token, len(self._held) + unfinished, origin))
+        if self._unstoppable:
+            self._unstoppable -= 1
+            self._give(len(self._held))
+            return None
         found = [(at, stop) for stop in self._stops if (at := self._held.find(stop)) >= 0]
         if found:
             at, stop = min(found)
