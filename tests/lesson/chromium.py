@@ -33,7 +33,16 @@ FLAGS = (
     "--remote-debugging-pipe",
 )
 
-KEYS = {"Tab": 9, "Enter": 13, "Space": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36}
+KEYS = {
+    "Tab": 9,
+    "Enter": 13,
+    "Space": 32,
+    "ArrowLeft": 37,
+    "ArrowUp": 38,
+    "ArrowRight": 39,
+    "ArrowDown": 40,
+    "Home": 36,
+}
 
 
 def find() -> str | None:
@@ -120,7 +129,9 @@ class Chromium:
 
     def run(self, script: str) -> Any:
         """Value of a JavaScript expression; promises are awaited."""
-        answer = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True, userGesture=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True, userGesture=True
+        )
         if "exceptionDetails" in answer:
             details = answer["exceptionDetails"]
             raise PageError(f"{script}: {details.get('exception', {}).get('description', details['text'])}")

@@ -25,6 +25,7 @@ Array = NDArray[np.float32]
 Precision = Literal["auto", "float32"]
 FLOAT_KINDS = ("F32", "F16", "BF16")
 BLOCK = 32
+LARGEST_HALF = np.float32(65504)
 SMALLEST = np.float32(2.0**-100)
 
 
@@ -37,8 +38,8 @@ class ReferenceModel:
     context : int, optional
         Most tokens a sequence may hold; by default, and at most, the length the model was made for.
     precision : {"float32", "auto"}
-        What the inputs of quantised matrices are: float32, or (auto) int8 per block of 32 as in the native backend.
-        Matrices stored as F32, F16 or BF16 take float32 inputs either way.
+        ``"auto"`` rounds where the native backend does: the inputs of quantised matrices to int8 per block of 32, keys
+        and values to half precision. ``"float32"`` rounds nothing.
     """
 
     row_invariant = True
@@ -48,7 +49,7 @@ class ReferenceModel:
         self.vocab_size = config.vocab_size
         self.context = check_context(context, config.context_length)
         self._network = Network(weights, precision)
-        self.numerics_id = "reference-int8" if self._network.rounds else "reference-float32"
+        self.numerics_id = f"reference-{precision}"
         self._layer_count = config.layer_count
         self._kept: dict[int, list[Token]] = {}
         self._opened = 0
@@ -182,7 +183,6 @@ class Network:
         self.layers = [Layer(weights, index, precision) for index in range(weights.config.layer_count)]
         self.final_norm = dequantise(weights.tensors["final_norm"])
         self.head = Linear(weights, "head" if "head" in weights.tensors else "embed", precision)
-        self.rounds = precision == "auto" and any(t.kind not in FLOAT_KINDS for t in weights.tensors.values())
 
     def token(self, token: int, past: list[Token]) -> tuple[Token, list[Array]]:
         """Compute one token after ``past``: its keys and values, and the states before, between and after the layers."""
@@ -204,6 +204,7 @@ class Layer:
 
     def __init__(self, weights: Weights, index: int, precision: Precision) -> None:
         self.config: ModelConfig = weights.config
+        self.stored = round_to_half if precision == "auto" else np.array
         self.index = index
         self.q, self.k, self.v, self.o, self.gate, self.up, self.down = (
             Linear(weights, f"{index}.{name}", precision) for name in ("q", "k", "v", "o", "gate", "up", "down")
@@ -220,8 +221,8 @@ class Layer:
 
     def _attention(self, h: Array, past: list[Token], token: Token) -> Array:
         position = len(past)
-        token.keys.append(self._heads(self.k(h), self.k_norm, position))
-        token.values.append(self.v(h).reshape(-1, self.config.head_size))
+        token.keys.append(self.stored(self._heads(self.k(h), self.k_norm, position)))
+        token.values.append(self.stored(self.v(h).reshape(-1, self.config.head_size)))
         seen = [*past, token][-(self.config.windows[self.index] or position + 1) :]
         keys = np.stack([t.keys[self.index] for t in seen])
         values = np.stack([t.values[self.index] for t in seen])
@@ -323,6 +324,11 @@ def round_to_int8(x: Array) -> Array:
     inverse = np.where(largest >= SMALLEST, np.float32(127) / largest, np.float32(0))
     rounded: Array = np.rint(blocks * inverse) * (largest / np.float32(127))
     return rounded.reshape(-1)
+
+
+def round_to_half(x: Array) -> Array:
+    """Half precision, ties to even; numbers beyond its range become its largest."""
+    return np.clip(x, -LARGEST_HALF, LARGEST_HALF).astype(np.float16).astype(np.float32)
 
 
 def frozen(x: Array) -> Array:
