@@ -78,6 +78,8 @@ class Tokenizer:
     Parameters
     ----------
     backend : tokenizers.Tokenizer
+    continuation : tokenizers.Tokenizer, optional
+        Used instead for text that something precedes, where the tokenizer treats the start of a text differently.
     vocabulary : Vocabulary
     vocab_size : int
         Number of ids the model scores; may exceed the tokens there are.
@@ -85,6 +87,8 @@ class Tokenizer:
         Beginning of text.
     eos_ids : iterable of int
         Every token that ends a text or a turn.
+    eos_id : int or None
+        The one of them that chat templates write as ``eos_token``.
     add_bos : bool
         Whether a prompt starts with ``bos_id``. ``encode`` never adds it.
     """
@@ -97,14 +101,18 @@ class Tokenizer:
         vocab_size: int,
         bos_id: int | None,
         eos_ids: Iterable[int],
+        eos_id: int | None,
         add_bos: bool,
+        continuation: tokenizers.Tokenizer | None = None,
     ) -> None:
         self._backend = backend
+        self._continuation = continuation or backend
         self._lock = threading.Lock()
         self._vocabulary = vocabulary
         self.vocab_size = vocab_size
         self.bos_id = bos_id
         self.eos_ids = frozenset(eos_ids)
+        self.eos_id = eos_id
         self.add_bos = add_bos and bos_id is not None
 
     @property
@@ -125,7 +133,7 @@ class Tokenizer:
         found = self._backend.token_to_id(token)
         return None if found is None else int(found)
 
-    def encode(self, text: str, *, special: bool = False) -> list[int]:
+    def encode(self, text: str, *, special: bool = False, start: bool = True) -> list[int]:
         """Token ids of a text, without ``bos_id``.
 
         Parameters
@@ -134,11 +142,23 @@ class Tokenizer:
         special : bool
             True: special tokens written out in the text become their ids. False: they are ordinary text, so that
             no user can forge the end of a turn.
+        start : bool
+            False where other text comes before: SentencePiece may put a space in front of the first word only.
 
         Returns
         -------
         list of int
         """
+        return list(self._encoding(text, special=special, start=start).ids)
+
+    def special_spans(self, text: str) -> list[tuple[int, int, int]]:
+        """Special tokens written out in a text: id, first character, and end, with what whitespace the token takes."""
+        encoding = self._encoding(text, special=True)
+        spans = zip(encoding.ids, encoding.offsets, strict=True)
+        written = ((token, *span) for token, span in spans if token in self.special_ids)
+        return [(token, a, b) for token, a, b in written if text[a:b].strip() == self._vocabulary.added[token].strip()]
+
+    def _encoding(self, text: str, *, special: bool, start: bool = True) -> tokenizers.Encoding:
         try:
             text.encode()
         except UnicodeEncodeError as error:
@@ -146,8 +166,9 @@ class Tokenizer:
                 f"The text holds a lone surrogate at character {error.start}; give text that is valid Unicode."
             ) from error
         with self._lock:
-            self._backend.encode_special_tokens = not special
-            return list(self._backend.encode(text, add_special_tokens=False).ids)
+            backend = self._backend if start else self._continuation
+            backend.encode_special_tokens = not special
+            return backend.encode(text, add_special_tokens=False)
 
     def decode(self, ids: Sequence[int], *, skip_special: bool = False) -> str:
         """Text of token ids: their bytes joined, read as UTF-8, malformed bytes shown as U+FFFD.

@@ -105,6 +105,7 @@ def gguf_tokenizer(metadata: Mapping[str, Any], *, vocab_size: int, source: str)
         vocab_size=vocab_size,
         bos_id=_token_id(fields, "bos_token_id", len(tokens)),
         eos_ids=_ends(fields, vocabulary),
+        eos_id=_token_id(fields, "eos_token_id", len(tokens)),
         add_bos=fields.flag("add_bos_token", bos_default),
     )
 
