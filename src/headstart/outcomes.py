@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 from headstart.law import Law, Number
+from headstart.theory.races import rematch
 
 __all__ = ["BranchCoins", "GivenNoise", "outcomes"]
 
@@ -32,6 +33,7 @@ class BranchCoins:
         self.branches: list[int] = []
         self._script = script
         self._drawn: set[tuple[str, int]] = set()
+        self._met: dict[int, tuple[Law, int]] = {}
 
     def accept(self, numerator: Number, denominator: Number, node: int) -> bool:
         """Branch with weight ``min(1, numerator / denominator)``; an accept that is sure is no decision."""
@@ -54,17 +56,22 @@ class BranchCoins:
         return self._decide(list(law.support()))
 
     def target(self, law: Law, position: int) -> int:
-        """Branch over the law's support, once for a position: noise that meets several laws needs ``GivenNoise``."""
+        """Branch over what the noise of a position gives; a second law meets it as the first has left it."""
+        if position not in self._met:
+            self._met[position] = (law, self._decide(list(law.support())))
+            return self._met[position][1]
         self._once("target", position)
-        return self._decide(list(law.support()))
+        return self._decide(list(rematch(*self._met[position], law).support()))
 
     def rank(self, law: Law, position: int, count: int) -> list[int]:
-        """Refuse: the order of a race cannot be branched over."""
-        raise AssertionError(f"the first {count} of {law} at position {position} are a race; use GivenNoise")
+        """Branch over the winner of the race; more than the winner cannot be branched over."""
+        if count != 1:
+            raise AssertionError(f"the first {count} of the race at position {position} are an order; use GivenNoise")
+        return [self.target(law, position)]
 
     def next_round(self) -> None:
         """Begin another round, whose keys are new."""
-        self._drawn.clear()
+        self._drawn = {(stream, place) for stream, place in self._drawn if stream == "target"}
 
     def _once(self, stream: str, place: int) -> None:
         if (stream, place) in self._drawn:

@@ -135,10 +135,14 @@ def test_a_broken_table_names_the_row():
 
 def test_the_word_tokenizer_round_trips_and_refuses_unknown_words():
     tokenizer = WordTokenizer(["<s>", "</s>", "love", "hate"])
-    assert tokenizer.decode(tokenizer.encode("love hate</s>".replace("<", " <"))) == " love hate"
-    assert tokenizer.eos_ids == {1}
-    assert tokenizer.special_ids == {0, 1}
+    ids = tokenizer.encode("love hate </s>", special=True)
+    assert tokenizer.decode(ids) == " love hate</s>"
+    assert tokenizer.decode(ids, skip_special=True) == " love hate"
+    assert (tokenizer.eos_ids, tokenizer.special_ids, tokenizer.special_tokens["<s>"]) == ({1}, {0, 1}, 0)
+    assert (tokenizer.id("hate"), tokenizer.id("war")) == (3, None)
     with pytest.raises(InputError, match="no word 'war'"):
         tokenizer.encode("love war")
     with pytest.raises(InputError, match="no word '</s>'"):
-        tokenizer.encode("love </s>", special=False)
+        tokenizer.encode("love </s>")
+    with pytest.raises(InputError, match="token id 4"):
+        tokenizer.token_bytes(4)

@@ -2,6 +2,7 @@
 
 speed.py      acceptance, tokens per pass and their spread, speed-up, best draft length, break-even
 bounds.py     what no rule can beat, and what sharing the noise attains
+races.py      two samples by one noise
 evidence.py   bets against exactness that may be looked at after every round; chi-square
 """
 
@@ -29,6 +30,7 @@ from headstart.theory.evidence import (
     sharpen,
     tokens_to_evidence,
 )
+from headstart.theory.races import rematch
 from headstart.theory.speed import (
     BestLength,
     acceptance,
@@ -66,6 +68,7 @@ __all__ = [
     "leak",
     "nucleus",
     "redraw",
+    "rematch",
     "round_cost",
     "sharpen",
     "speedup",

@@ -21,7 +21,9 @@ __all__ = ["TableModel", "TableRows", "WordTokenizer"]
 
 
 class WordTokenizer:
-    """Tokenizer of a toy world: a token is a word with a space before it; the words in angle brackets are special.
+    """Tokenizer of a toy world, with the interface of ``headstart.models.tokenizer.Tokenizer``.
+
+    A token is a word with a space before it; words in angle brackets are special.
 
     Parameters
     ----------
@@ -41,11 +43,16 @@ class WordTokenizer:
     def __init__(self, words: Sequence[str]) -> None:
         self.words = tuple(words)
         self.vocab_size = len(self.words)
-        self.special_ids = frozenset(i for i, word in enumerate(self.words) if word.startswith("<"))
-        self.eos_ids = frozenset(i for i in self.special_ids if self.words[i] == "</s>")
-        self.fingerprint = hashlib.sha256(" ".join(self.words).encode()).hexdigest()[:16]
+        self.special_tokens = {word: i for i, word in enumerate(self.words) if word.startswith("<")}
+        self.special_ids = frozenset(self.special_tokens.values())
+        self.eos_ids = frozenset(i for word, i in self.special_tokens.items() if word == "</s>")
+        self.fingerprint = hashlib.sha256(" ".join(self.words).encode()).hexdigest()
 
-    def encode(self, text: str, *, special: bool = True) -> list[int]:
+    def id(self, token: str) -> int | None:
+        """Id of a word, or None."""
+        return self.words.index(token) if token in self.words else None
+
+    def encode(self, text: str, *, special: bool = False) -> list[int]:
         """Token ids of a text; raises InputError for a word that is not in the world.
 
         Parameters
@@ -60,12 +67,15 @@ class WordTokenizer:
         return [known[word] for word in text.split()]
 
     def token_bytes(self, token: int) -> bytes:
-        """What a token adds to the text; nothing for a special one."""
-        return b"" if token in self.special_ids else b" " + self.words[token].encode()
+        """Exact bytes of one token; raises InputError for an id that there is not."""
+        if not 0 <= token < self.vocab_size:
+            raise InputError(f"token id {token} is not in this world; its ids run from 0 to {self.vocab_size - 1}")
+        return (b"" if token in self.special_ids else b" ") + self.words[token].encode()
 
-    def decode(self, tokens: Sequence[int]) -> str:
-        """Text of these tokens."""
-        return b"".join(self.token_bytes(token) for token in tokens).decode()
+    def decode(self, ids: Sequence[int], *, skip_special: bool = False) -> str:
+        """Text of token ids."""
+        hidden = self.special_ids if skip_special else frozenset()
+        return b"".join(self.token_bytes(token) for token in ids if token not in hidden).decode()
 
 
 class TableRows:
