@@ -1,30 +1,18 @@
 #include "matrix.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <stdexcept>
 #include <string>
 
 #include "kernels/kernels.h"
+#include "kernels/memory.h"
 #include "kernels/pack.h"
 
 namespace headstart {
 namespace {
 
-struct Free {
-  void operator()(std::uint8_t* p) const { std::free(p); }
-};
-using Memory = std::unique_ptr<std::uint8_t[], Free>;
-
 constexpr std::size_t rounded(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine; }
-
-Memory allocate(std::size_t bytes) {
-  auto* p = static_cast<std::uint8_t*>(std::aligned_alloc(kLine, std::max<std::size_t>(rounded(bytes), kLine)));
-  if (p == nullptr) throw std::bad_alloc();
-  return Memory(p);
-}
 
 class Packed final : public Matrix {
  public:
@@ -33,7 +21,7 @@ class Packed final : public Matrix {
     outputs = outputs_;
     inputs = inputs_;
     bytes = static_cast<std::size_t>((outputs + kGroup - 1) / kGroup) * stride_;
-    weights_ = allocate(bytes);
+    weights_ = allocate_weights(bytes);
   }
 
   // Outputs that pad the last group stay zero.
@@ -75,7 +63,7 @@ class Packed final : public Matrix {
   Kind kind_;
   std::size_t stride_;  // bytes of a group
   const Kernels& kernels_;
-  Memory weights_;
+  std::shared_ptr<std::uint8_t> weights_;
 };
 
 std::string shape(Kind kind, std::int64_t outputs, std::int64_t inputs) {
