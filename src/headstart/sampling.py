@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.errors import InputError, NumericsError
+from headstart.errors import InputError
 from headstart.law import Law
 from headstart.processors import Processor
 from headstart.warp import warp
@@ -86,19 +86,12 @@ class Sampling:
         Raises
         ------
         NumericsError
-            If a logit is NaN, or none is left above -inf.
+            If a logit is NaN, or none is left above -inf; says for which position of the text.
         """
         for processor in self.processors:
             logits = processor(logits, history, prompt_length)
-        if self.greedy:
-            best = int(np.argmax(logits))
-            if not logits[best] > -math.inf:
-                raise NumericsError(_NOTHING if logits[best] == -math.inf else "a logit is NaN; the model is broken")
-            return Law.certain(best, len(logits))
-        return warp(logits, self.temperature, self.top_k, self.top_p, self.min_p, self.typical_p)
-
-
-_NOTHING = "no token may follow: every logit is -inf; loosen what is banned, forced or prescribed"
+        row = len(history)
+        return warp(logits, self.temperature, self.top_k, self.top_p, self.min_p, self.typical_p, row=row)
 
 
 def _number(name: str, value: float, low: float, high: float, allowed: str, *, above: bool = False) -> None:

@@ -1,24 +1,38 @@
-"""From logits to a law: temperature, top-k, top-p, min-p and typical-p, in float64, the same bits everywhere.
+"""From logits to a law: temperature, top-k, top-p, min-p and typical-p, for plain and drafted rows alike.
 
-Sums run left to right over ascending ids; exp and log are our own. Knows nothing of history or randomness.
+The meanings are Hugging Face's, in its order: temperature, top-k, top-p, min-p, typical-p, each on what the one before
+left. Ties at an edge are ours: the lowest ids stay. Knows nothing of history, randomness or models.
+
+Everything is + - x / in float64 in a fixed order, so that the native twin gives the same bits on every machine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headstart.coins import exp, log
 from headstart.errors import NumericsError
-from headstart.law import Law, running_sum
+from headstart.law import Law, total
 
 __all__ = ["warp"]
 
+BUCKETS_PER_NAT = 32.0
+BUCKETS = 1024
+"""Top-p sums weights by bucket of logit, best bucket first, and token by token within the bucket where the edge lies."""
+
 
 def warp(
-    logits: NDArray[np.float32], temperature: float, top_k: int, top_p: float, min_p: float, typical_p: float
+    logits: NDArray[np.float32],
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    min_p: float = 0.0,
+    typical_p: float = 1.0,
+    *,
+    row: int | None = None,
 ) -> Law:
     """Turn a row of logits into the law that is sampled.
 
@@ -26,66 +40,105 @@ def warp(
     ----------
     logits : ndarray of shape (vocab,), dtype float32
         -inf for a token that cannot follow.
-    temperature : float above 0
+    temperature : float >= 0
+        0: all on the largest logit, lowest id on ties.
     top_k, top_p, min_p, typical_p
         As in ``Sampling``; each filter works on what the one before left, renormalised.
+    row : int, optional
+        Position in the text of the token that this row is about, to name it in an error.
 
     Returns
     -------
     Law
-        float64, on ascending ids where a filter is set, dense otherwise.
+        float64; on all ids where nothing is cut, otherwise on the kept ids.
 
     Raises
     ------
     NumericsError
-        If a logit is NaN or +inf, or none is above -inf.
+        If a logit is NaN or plus infinity, or none is above minus infinity.
+
+    Examples
+    --------
+    >>> warp(np.array([2, 1, 0], np.float32), top_k=1).weights
+    array([1.])
     """
-    largest = float(logits.max())
-    if not np.isfinite(largest):
-        raise NumericsError(_complaint(logits))
-    weights = exp((logits.astype(np.float64) - largest) / temperature)
-    ids = None if top_k == 0 and top_p == 1 and min_p == 0 and typical_p == 1 else np.flatnonzero(weights > 0)
-    if ids is not None:
-        weights = weights[ids]
-        filters: list[tuple[bool, Callable[[], NDArray[np.int64]]]] = [
-            (top_k > 0, lambda: _top_k(weights, top_k)),
-            (top_p < 1, lambda: _top_p(weights, top_p)),
-            (min_p > 0, lambda: np.flatnonzero(weights >= min_p * weights.max())),
-            (typical_p < 1, lambda: _typical(weights / running_sum(weights), typical_p)),
-        ]
-        for wanted, keep in filters:
-            if wanted:
-                kept = keep()
-                ids, weights = ids[kept], weights[kept]
-    return Law(weights / running_sum(weights), ids, len(logits))
+    law = _cut(logits, temperature, top_k, top_p, min_p, row)
+    return law if typical_p == 1 or temperature == 0 else _typical(law, typical_p)
 
 
-def _complaint(logits: NDArray[np.float32]) -> str:
-    if np.isnan(logits).any():
-        return "a logit is NaN; the model is broken"
-    if (logits == np.inf).any():
-        return "a logit is +inf; the model or a processor is broken"
-    return "no token may follow: every logit is -inf; loosen what is banned, forced or prescribed"
+def _cut(
+    logits: NDArray[np.float32], temperature: float, top_k: int, top_p: float, min_p: float, row: int | None
+) -> Law:
+    """All filters but typical-p."""
+    best = int(np.argmax(logits))
+    top = float(logits[best])
+    if not math.isfinite(top):
+        raise NumericsError(_complaint(top, row))
+    if temperature == 0:
+        return Law.certain(best, len(logits))
+    ids = _largest(logits, top_k) if 0 < top_k < len(logits) else None
+    kept = logits if ids is None else logits[ids]
+    inverse = min(1.0 / temperature, 1.7976931348623157e308)
+    with np.errstate(over="ignore"):
+        scaled = (kept.astype(np.float64) - top) * inverse
+    weights = exp(scaled)
+    keep = np.ones(len(kept), dtype=bool)
+    if top_p < 1:
+        keep = _nucleus(kept, scaled, weights, top_p)
+    if min_p > 0:
+        keep &= weights >= min_p
+    if top_p < 1 or min_p > 0:
+        ids = np.flatnonzero(keep) if ids is None else ids[keep]
+        weights = weights[keep]
+    return Law(weights * (1.0 / total(weights)), ids, len(logits))
 
 
-def _top_k(weights: NDArray[np.float64], k: int) -> NDArray[np.int64]:
-    """Places of the k largest, ascending."""
-    return np.sort(np.argsort(-weights, kind="stable")[:k])
+def _complaint(top: float, row: int | None) -> str:
+    where = "" if row is None else f" for the token at position {row}"
+    if top == -math.inf:
+        return f"no token may follow: every logit{where} is -inf; loosen what is banned, forced or prescribed"
+    return f"the model's logits{where} hold a {'NaN' if math.isnan(top) else '+inf'}; the model is broken"
 
 
-def _top_p(weights: NDArray[np.float64], p: float) -> NDArray[np.int64]:
-    """Places of the fewest largest whose sum reaches ``p`` of the whole, ascending."""
-    order = np.argsort(-weights, kind="stable")
-    running = np.add.accumulate(weights[order])
-    count = int(np.searchsorted(running, p * running[-1], side="left")) + 1
-    return np.sort(order[:count])
+def _largest(logits: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+    """Ids of the ``count`` largest logits, ascending; of equal ones the lowest; none that is minus infinity."""
+    edge = np.partition(logits, len(logits) - count)[len(logits) - count]
+    above = np.flatnonzero(logits > edge)
+    equal = np.flatnonzero(logits == edge)[: count - len(above)] if edge > -np.inf else above[:0]
+    return np.sort(np.concatenate([above, equal])).astype(np.int64)
 
 
-def _typical(law: NDArray[np.float64], p: float) -> NDArray[np.int64]:
-    """Places whose information is nearest to the entropy, the fewest that reach ``p``, ascending."""
-    information = -log(law)
-    entropy = running_sum(law * information)
-    order = np.argsort(np.abs(information - entropy), kind="stable")
-    running = np.add.accumulate(law[order])
-    count = int(np.searchsorted(running, p * running[-1], side="left")) + 1
-    return np.sort(order[:count])
+def _nucleus(
+    logits: NDArray[np.float32], scaled: NDArray[np.float64], weights: NDArray[np.float64], top_p: float
+) -> NDArray[np.bool_]:
+    """Tokens such that all that are likelier sum to less than ``top_p`` of the whole."""
+    goal = top_p * total(weights)
+    bucket = np.minimum(scaled * -BUCKETS_PER_NAT, BUCKETS - 1).astype(np.int64)
+    upto = np.add.accumulate(np.bincount(bucket, weights, BUCKETS))
+    edge = min(int(np.searchsorted(upto, goal)), BUCKETS - 1)
+    keep = bucket < edge
+    inside = np.flatnonzero(bucket == edge)
+    inside = inside[np.argsort(-logits[inside], kind="stable")]
+    start = float(upto[edge - 1]) if edge else 0.0
+    before = np.add.accumulate(np.concatenate([[start], weights[inside]]))[:-1]
+    keep[inside[before < goal]] = True
+    keep[np.argmax(logits)] = True
+    return keep
+
+
+def _typical(law: Law, mass: float) -> Law:
+    """Keep the tokens whose surprise is nearest the law's entropy, the fewest that reach ``mass``, at least one.
+
+    Notes
+    -----
+    Meister et al. (2023), arXiv:2202.00666; ties go to the lowest id.
+    """
+    ids = np.flatnonzero(law.weights > 0) if law.ids is None else law.ids[law.weights > 0]
+    weights = law.weights[law.weights > 0]
+    surprise = -log(weights)
+    order = np.argsort(np.abs(surprise - total(weights * surprise)), kind="stable")
+    before = np.add.accumulate(weights[order]) - weights[order]
+    keep = np.zeros(len(weights), dtype=bool)
+    keep[order[before < mass]] = True
+    keep[order[0]] = True
+    return Law(weights[keep] * (1.0 / total(weights[keep])), ids[keep], law.size)

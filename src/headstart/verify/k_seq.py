@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from headstart.law import Law, Number, running_sum
+from headstart.law import Law, Number, total
 from headstart.protocols import Coins, Laws, Verdict
 from headstart.tree import ROOT, Draft
 from headstart.verify.common import fault, settle
@@ -60,19 +60,19 @@ def _plan(p: Law, q: Law, k: int) -> tuple[Number, Law]:
     ratio = _smallest(p.weights.astype(np.float64), q.on(p).astype(np.float64), k)
     rho: Number = ratio if p.weights.dtype == np.float64 else Fraction(ratio)
     taken, won = _taken(p, q, rho, k)
-    if won > rho * running_sum(taken):  # found in float64, not quite enough in these numbers
+    if won > rho * total(taken):  # found in float64, not quite enough in these numbers
         rho = rho * 0 + k
         taken, won = _taken(p, q, rho, k)
-    share = running_sum(taken)
+    share = total(taken)
     left = np.maximum(p.weights - (taken * (won / share) if share > 0 else taken), 0 * p.weights)
-    mass = running_sum(left)
+    mass = total(left)
     return rho, Law(left / mass, p.ids, p.size) if mass > 0 else p
 
 
 def _taken(p: Law, q: Law, rho: Number, k: int) -> tuple[np.ndarray, Number]:
     """Mass that one guess takes, by token, and the probability that one of k wins."""
     taken = np.minimum(q.on(p), p.weights / rho)
-    return taken, 1 - (1 - running_sum(taken)) ** k
+    return taken, 1 - (1 - total(taken)) ** k
 
 
 def _smallest(p: np.ndarray, q: np.ndarray, k: int) -> float:

@@ -96,7 +96,8 @@ def output_law(
                 budget=budget,
             )
         for rest, more in known[start].items():
-            law[(*start, *rest)] = law.get((*start, *rest), Fraction(0)) + weight * more
+            text = start + rest
+            law[text] = law.get(text, Fraction(0)) + weight * more
     return law
 
 
