@@ -62,8 +62,12 @@ def expected_shapes(config: ModelConfig, extras: Iterable[str] = ()) -> dict[str
     return shapes
 
 
-def check_tensors(config: ModelConfig, tensors: Mapping[str, Tensor], source: str) -> None:
+def check_tensors(
+    config: ModelConfig, tensors: Mapping[str, Tensor], source: str, *, required: Iterable[str] = ()
+) -> None:
     """Every tensor the architecture needs is there, in the right shape, and no other.
+
+    ``required`` names extras (q_bias, ...) that the file says it has.
 
     Raises
     ------
@@ -72,7 +76,7 @@ def check_tensors(config: ModelConfig, tensors: Mapping[str, Tensor], source: st
     UnsupportedModelError
         There is one that this architecture has no use for, so that the model must be of another kind.
     """
-    shapes = expected_shapes(config, _extras(config, tensors))
+    shapes = expected_shapes(config, _extras(config, tensors) | set(required))
     if "head" in tensors:
         shapes["head"] = shapes["embed"]
     for name, shape in shapes.items():

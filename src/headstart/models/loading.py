@@ -22,7 +22,8 @@ def load(name_or_path: str | os.PathLike[str]) -> Weights:
     Parameters
     ----------
     name_or_path : str or path
-        A name from the catalog (fetched where it is not there yet), or a ``.gguf`` file.
+        A name from the catalog (fetched where it is not there yet), a ``.gguf`` file, or a Hugging Face folder
+        (``config.json``, safetensors, ``tokenizer.json``).
 
     Returns
     -------
@@ -41,7 +42,7 @@ def load(name_or_path: str | os.PathLike[str]) -> Weights:
     if not path.exists():
         names = ", ".join(entry.name for entry in catalog())
         raise ModelNotFoundError(f"{str(path)!r} is neither a file, nor a folder, nor in the catalog ({names}).")
-    return _load_gguf(path)
+    return _load_folder(path) if path.is_dir() else _load_gguf(path)
 
 
 def _load_gguf(path: Path) -> Weights:
@@ -51,3 +52,15 @@ def _load_gguf(path: Path) -> Weights:
     tokenizer = gguf_tokenizer(file.metadata, vocab_size=config.vocab_size, source=str(path))
     template = file.metadata.get("tokenizer.chat_template")
     return Weights(config, tensors, tokenizer, template if isinstance(template, str) else None, path.stem)
+
+
+def _load_folder(folder: Path) -> Weights:
+    from headstart.models.hf_model import hf_config, hf_tensors
+    from headstart.models.tokenizer_json import hf_chat_template, hf_tokenizer
+
+    if not (folder / "config.json").exists():
+        raise ModelNotFoundError(f"{folder} has no config.json; give a Hugging Face folder or a .gguf file.")
+    config = hf_config(folder)
+    tensors = hf_tensors(folder, config)
+    tokenizer = hf_tokenizer(folder, vocab_size=config.vocab_size)
+    return Weights(config, tensors, tokenizer, hf_chat_template(folder), folder.resolve().name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -78,8 +78,8 @@ class Tokenizer:
     Parameters
     ----------
     backend : tokenizers.Tokenizer
-    continuation : tokenizers.Tokenizer, optional
-        Used instead for text that something precedes, where the tokenizer treats the start of a text differently.
+    continuation : callable, optional
+        Makes the backend for text that something precedes, where the start of a text is treated differently.
     vocabulary : Vocabulary
     vocab_size : int
         Number of ids the model scores; may exceed the tokens there are.
@@ -103,10 +103,10 @@ class Tokenizer:
         eos_ids: Iterable[int],
         eos_id: int | None,
         add_bos: bool,
-        continuation: tokenizers.Tokenizer | None = None,
+        continuation: Callable[[], tokenizers.Tokenizer] | None = None,
     ) -> None:
         self._backend = backend
-        self._continuation = continuation or backend
+        self._make_continuation = continuation
         self._lock = threading.Lock()
         self._vocabulary = vocabulary
         self.vocab_size = vocab_size
@@ -114,6 +114,10 @@ class Tokenizer:
         self.eos_ids = frozenset(eos_ids)
         self.eos_id = eos_id
         self.add_bos = add_bos and bos_id is not None
+
+    @cached_property
+    def _continuation(self) -> tokenizers.Tokenizer:
+        return self._backend if self._make_continuation is None else self._make_continuation()
 
     @property
     def special_ids(self) -> frozenset[int]:

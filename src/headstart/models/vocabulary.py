@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from tokenizers import AddedToken, Regex, models, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 
 from headstart.errors import CorruptModelError, UnsupportedModelError
@@ -132,6 +132,7 @@ def _byte_level(fields: Fields, tokens: list[str], kinds: list[int]) -> tuple[Ba
     merges = [(left, right) for left, _, right in (merge.partition(" ") for merge in fields.strings("merges"))]
     backend = _bpe(fields.source, tokens, merges, ignore_merges=family == "llama-bpe")
     backend.pre_tokenizer = _FAMILIES[family]()
+    backend.decoder = decoders.ByteLevel()
     if family == "qwen2":
         backend.normalizer = normalizers.NFC()
     return backend, family == "llama-bpe"
@@ -152,6 +153,7 @@ def _sentencepiece(fields: Fields, tokens: list[str], kinds: list[int]) -> tuple
     )
     steps: list[Any] = [normalizers.Prepend("\u2581")] if fields.flag("add_space_prefix", True) else []
     backend.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", "\u2581")])
+    backend.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()])
     return backend, True
 
 
