@@ -90,6 +90,7 @@ class Engine:
         **defaults: Any,
     ) -> None:
         self._defaults = Options.of(defaults)
+        self._source = model
 
         def load(source: str | Path | Model) -> tuple[Model, Any, str | None, str]:
             return _load(source, threads=threads, context=context, precision=precision, backend=backend)
@@ -106,6 +107,15 @@ class Engine:
         self._lock = threading.RLock()
         self._drafter_for(self._drafter)
 
+    def fingerprint(self) -> str | None:
+        """Hash over the model's shape and weights; None for a model object, which has no file."""
+        if not isinstance(self._source, (str, Path)):
+            return None
+        from headstart.models import load
+        from headstart.models.fingerprint import fingerprint
+
+        return fingerprint(load(self._source))
+
     def encode(self, prompt: Prompt, *, raw: bool = False) -> list[int]:
         """Token ids of a prompt: a text is put into the model's chat template as the user's message unless ``raw``."""
         if isinstance(prompt, str) and (raw or self.chat_template is None):
@@ -118,12 +128,14 @@ class Engine:
             return self._encode_chat(prompt)  # type: ignore[arg-type]
         return self._check_ids(prompt)  # type: ignore[arg-type]
 
-    def generate(self, prompt: Prompt, **options: Any) -> Result:
+    def generate(self, prompt: Prompt, *, trace: str | Path | None = None, **options: Any) -> Result:
         """Answer a prompt.
 
         Parameters
         ----------
         prompt : str, list of messages, or list of int
+        trace : str or Path, optional
+            Write every decision into this file (docs/trace.md).
         **options
             Fields of ``Options``.
 
@@ -131,15 +143,18 @@ class Engine:
         -------
         Result
         """
-        with self.stream(prompt, **options) as stream:
+        with self.stream(prompt, trace=trace, **options) as stream:
             for _ in stream:
                 pass
             return stream.result
 
-    def stream(self, prompt: Prompt, **options: Any) -> Stream:
+    def stream(self, prompt: Prompt, *, trace: str | Path | None = None, **options: Any) -> Stream:
         """Answer a prompt piece by piece; the result is there when the pieces are through."""
         chosen = self._defaults.changed(options)
-        return Stream(self, self._request(self.encode(prompt, raw=chosen.raw), chosen), chosen)
+        stream = Stream(self, self._request(self.encode(prompt, raw=chosen.raw), chosen), chosen)
+        if trace is not None:
+            stream.record(Path(trace))
+        return stream
 
     def generate_batch(self, prompts: Sequence[Prompt], **options: Any) -> list[Result]:
         """Answer several prompts in shared passes; each answer is the one it would be alone."""
@@ -329,6 +344,25 @@ class Stream:
             self._state = "running"
             self._engine._start(self.request)
 
+    def record(self, path: Path) -> None:
+        """Write a trace of this answer, which must not have begun."""
+        from headstart.trace import Recorder
+
+        model, tokenizer = self._engine.model, self._engine.tokenizer
+        Recorder(
+            path,
+            self.request,
+            model={
+                "name": self._engine.name,
+                "fingerprint": self._engine.fingerprint(),
+                "vocab_size": model.vocab_size,
+            },
+            numerics_id=model.numerics_id,
+            drafter=self._drafter_name,
+            token_bytes=tokenizer.token_bytes,
+            special_ids=tokenizer.special_ids,
+        )
+
     def close(self) -> None:
         """Stop, and free what the answer used."""
         if self._state == "closed":
@@ -337,6 +371,8 @@ class Stream:
         self.request.text.finish()
         self._engine._finish(self.request)
         self.request.statistics.total_s = time.perf_counter() - self._begin
+        if self.request.recorder is not None:
+            self.request.recorder.finish(self.request)
 
 
 def rule_of(options: Options) -> Callable[[Draft], Verifier]:

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from headstart.trace.check import Report, check, check_trace
+from headstart.trace.read import Trace, read
 from headstart.trace.record import VERSION, Recorder
 
-__all__ = ["VERSION", "Recorder"]
+__all__ = ["VERSION", "Recorder", "Report", "Trace", "check", "check_trace", "read"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,6 +86,8 @@ class Recorder:
     drafter : str
     token_bytes : callable of int to bytes
         Text of a token, for readers.
+    special_ids : collection of int
+        Tokens that add nothing to the answer's text.
     choice : int
         Which answer of the request.
 
@@ -104,10 +106,11 @@ class Recorder:
         numerics_id: str,
         drafter: str,
         token_bytes: Callable[[int], bytes],
+        special_ids: Collection[int] = (),
         choice: int = 0,
     ) -> None:
         self._path, self._part = path, path.with_name(f".{path.name}.{os.getpid()}.part")
-        self._token_bytes, self._vocab_size = token_bytes, int(model["vocab_size"])
+        self._token_bytes, self._special_ids = token_bytes, frozenset(special_ids)
         self._seed, self._choice = request.seed, choice
         self._seconds: list[list[float]] = []
         self._used = set(request.tokens)
@@ -199,6 +202,7 @@ class Recorder:
                 "tokens_drafted": figures.tokens_drafted,
                 "tokens_accepted": figures.tokens_accepted,
                 "text": request.text.text,
+                "special_ids": sorted(self._used & self._special_ids),
                 "vocabulary": {str(token): _text(self._token_bytes(token)) for token in sorted(self._used)},
             }
         )

@@ -1,0 +1,154 @@
+"""What a terminal shows: a passing word on what is going on, marks for where tokens come from, the closing figures.
+
+Knows nothing of models.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from types import FrameType, MappingProxyType
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from headstart.result import Piece, Result
+
+__all__ = ["Interrupt", "Writer", "figures", "status", "stop_on_interrupt"]
+
+_CLEAR = "\r\x1b[K"
+_RESET = "\x1b[0m"
+_MARKS: Mapping[str, tuple[str, str, str]] = MappingProxyType(
+    {
+        "accepted": ("\x1b[32m", "✓", ">"),
+        "recovered": ("\x1b[35m", "↺", "~"),
+        "bonus": ("\x1b[33m", "★", "*"),
+        "plain": ("", "·", "."),
+    }
+)
+"""Colour of each origin, its sign, and its sign where only ASCII can be written."""
+
+_CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
+"""Control characters, made visible so that a model's text cannot steer the terminal."""
+
+
+@contextlib.contextmanager
+def status(doing: str) -> Iterator[None]:
+    """Say on stderr what is going on, for as long as it does, if that is a terminal."""
+    shown = sys.stderr.isatty()
+    if shown:
+        sys.stderr.write(f"{_CLEAR}{doing} …")
+        sys.stderr.flush()
+    try:
+        yield
+    finally:
+        if shown:
+            sys.stderr.write(_CLEAR)
+            sys.stderr.flush()
+
+
+class Writer:
+    """Writes an answer to stdout as it is made: the bare text, or marked on a terminal.
+
+    Parameters
+    ----------
+    show_origin : bool
+        Mark where tokens come from, where stdout is a terminal.
+    legend : bool
+        Say on stderr what the marks mean.
+    """
+
+    def __init__(self, *, show_origin: bool = False, legend: bool = True) -> None:
+        self._out = sys.stdout
+        self._terminal = self._out.isatty()
+        self._marked = show_origin and self._terminal
+        self._colour = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+        self._ascii = not _can_write(self._out, "✓↺★·")
+        self._last = ""
+        if isinstance(self._out, io.TextIOWrapper):
+            if self._terminal:
+                self._out.reconfigure(errors="replace")
+            else:
+                self._out.reconfigure(encoding="utf-8", newline="")
+        if self._marked and legend:
+            print("  ".join(self._mark(origin, f" {origin}") for origin in _MARKS), file=sys.stderr)
+        elif show_origin and legend:
+            print("headstart: stdout is not a terminal, so origins are not marked", file=sys.stderr)
+
+    def write(self, piece: Piece) -> None:
+        """Write one piece at once."""
+        text = piece.text.translate(_CONTROLS) if self._terminal else piece.text
+        if self._marked and text:
+            text, self._last = self._mark(piece.origin, text), piece.origin
+        self._out.write(text)
+        self._out.flush()
+
+    def end(self) -> None:
+        """Close the answer with a line's end."""
+        self._out.write("\n")
+        self._out.flush()
+
+    def _mark(self, origin: str, text: str) -> str:
+        """Colour a text, with the origin's sign before it where the origin changes."""
+        colour, sign, plain_sign = _MARKS[origin]
+        sign = "" if origin == self._last else plain_sign if self._ascii else sign
+        return f"{colour}{sign}{text}{_RESET}" if self._colour and colour else f"{sign}{text}"
+
+
+def figures(result: Result) -> str:
+    """The closing line: speed, tokens per pass, acceptance or why nothing was drafted."""
+    statistics = result.statistics
+    parts = [f"{statistics.tokens} tokens"]
+    if statistics.tokens_per_s is not None:
+        parts.append(f"{statistics.tokens_per_s:.1f} tokens/s")
+    if statistics.tokens_per_pass is not None:
+        parts.append(f"{statistics.tokens_per_pass:.2f} tokens per pass")
+    if statistics.acceptance_rate is not None:
+        parts.append(
+            f"acceptance {statistics.acceptance_rate:.0%} ({statistics.tokens_accepted} of {statistics.tokens_drafted} drafted)"
+        )
+    if statistics.acceptance_rate is None or statistics.note:
+        parts.append(
+            f"nothing drafted: {statistics.note or 'no draft was worth a try'}"
+            if statistics.acceptance_rate is None
+            else str(statistics.note)
+        )
+    return " · ".join([*parts, f"seed {result.seed}"])
+
+
+class Interrupt:
+    """Whether Ctrl-C was pressed."""
+
+    pressed = False
+
+
+@contextlib.contextmanager
+def stop_on_interrupt() -> Iterator[Interrupt]:
+    """Note the first Ctrl-C, so that the pass under way can end well; the second one interrupts at once."""
+    interrupt = Interrupt()
+
+    def note(_signal: int, _frame: FrameType | None) -> None:
+        if interrupt.pressed:
+            raise KeyboardInterrupt
+        interrupt.pressed = True
+
+    try:
+        before = signal.signal(signal.SIGINT, note)
+    except ValueError:  # not the main thread: whoever runs us there handles signals
+        yield interrupt
+        return
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _can_write(stream: TextIO, text: str) -> bool:
+    try:
+        text.encode(stream.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
