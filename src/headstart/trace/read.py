@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from headstart.errors import TraceError
-from headstart.law import Law, running_sum
+from headstart.law import Law
+from headstart.law import total as sum_of
 from headstart.trace.record import VERSION
 from headstart.tree import Draft
 
@@ -114,7 +115,7 @@ def _law(record: Mapping[str, Any], vocab_size: int) -> StoredLaw:
         len(ids) != len(weights) or (np.diff(ids) <= 0).any() or ids[0] < 0 or ids[-1] >= vocab_size
     ):
         raise TraceError("has ids that do not ascend, lie outside the vocabulary, or do not match its weights")
-    total = float(running_sum(weights))
+    total = float(sum_of(weights))
     if floor is None and abs(total - 1) > SLACK:
         raise TraceError(f"sums to {total!r} instead of 1")
     if floor is not None:
