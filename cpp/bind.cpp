@@ -2,8 +2,10 @@
 #include <nanobind/nanobind.h>
 
 #include "bind_matrix.h"
+#include "bind_model.h"
 
 NB_MODULE(_native, m) {
   m.doc() = "Headstart's native kernels.";
   headstart::bind_matrix(m);
+  headstart::bind_model(m);
 }

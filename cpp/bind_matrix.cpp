@@ -32,12 +32,6 @@ Array make(std::initializer_list<std::size_t> shape) {
   return Array(data, shape, nb::capsule(data, [](void* p) noexcept { ::operator delete(p, line); }));
 }
 
-Isa isa_named(const std::string& wanted) {
-  for (const Isa isa : available_isas())
-    if (wanted == name(isa)) return isa;
-  throw std::invalid_argument("instruction set '" + wanted + "' is not available on this machine");
-}
-
 Bytes prepare(const Matrix& m, Rows x) {
   if (static_cast<std::int64_t>(x.shape(1)) != m.inputs) throw std::invalid_argument("x must have `inputs` columns");
   auto out = make<Bytes>({x.shape(0), m.prepared_bytes()});
@@ -85,6 +79,12 @@ std::vector<std::string> isa_names() {
 }
 
 }  // namespace
+
+Isa isa_named(const std::string& wanted) {
+  for (const Isa isa : available_isas())
+    if (wanted == name(isa)) return isa;
+  throw std::invalid_argument("instruction set '" + wanted + "' is not available on this machine");
+}
 
 void bind_matrix(nb::module_& m) {
   m.def("available_isas", &isa_names, "Names of the instruction sets this machine can run, slowest first.");

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headstart.protocols import Batch
 from support.passes import CONTEXT, Forest, batch_of, bits, fresh, made, plain, start
 
-BACKENDS = ["reference"]
+BACKENDS = ["reference", "native"]
 ROUNDS = {"reference": 12, "native": 200}
 
 

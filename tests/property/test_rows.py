@@ -16,9 +16,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from headstart.protocols import Batch, Model, Rows
-from support.passes import Forest, Plain, batch_of, bits, made, plain
+from support.passes import TINY, Forest, Plain, batch_of, bits, made, plain
 
 CASES = [("reference", name, 1) for name in ("llama", "mistral-window", "qwen3", "llama-Q6_K")]
+CASES += [("native", name, threads) for name in TINY for threads in (1, 2)]
 EASY = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 

@@ -14,7 +14,7 @@ from headstart.protocols import Batch, Model
 from support.tiny import tiny_weights
 
 VOCAB, CONTEXT = 300, 12
-BACKENDS = ["reference"]
+BACKENDS = ["reference", "native"]
 
 
 def weights() -> Weights:
