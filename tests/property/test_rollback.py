@@ -34,7 +34,7 @@ def test_random_accept_lengths_leave_what_a_fresh_pass_leaves(backend: str, name
         model.keep(sequence, range(accepted + 1))
         text += [*draft[:accepted], int(random.integers(0, 300))]
         assert bits(model.forward(Batch.chain(sequence, text[-1:])), 0) == fresh(model, text)[-1]
-    assert len(text) > 2 * ROUNDS[backend]
+    assert len(text) > 1.5 * ROUNDS[backend]
     model.close(sequence)
 
 
