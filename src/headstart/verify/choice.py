@@ -58,8 +58,8 @@ def choose(origin: Origin, guarantee: str = "text", *, tree: bool = False, name:
     tree : bool, default False
         Whether drafts branch.
     name : str, optional
-        A verifier of :data:`VERIFIERS`; by default coupled for ``text``; for ``law`` walk (certain), block (sampled chain),
-        traversal (sampled tree), coupled (coupled); lossy-typical for ``lossy``.
+        A verifier of ``VERIFIERS``; by default coupled for ``text``; for ``law`` walk (certain), block (sampled chain),
+        traversal (sampled tree); lossy-typical for ``lossy``; for coupled drafts always coupled.
 
     Raises
     ------
@@ -95,7 +95,7 @@ _DOES = {"text": "text for text", "law": "exact in law only", "lossy": "lossy"}
 
 
 def _default(origin: Origin, guarantee: str, tree: bool) -> str:
-    if guarantee == "text" or (origin == "coupled" and guarantee == "law"):
+    if guarantee == "text" or origin == "coupled":
         return "coupled"
     if guarantee == "lossy":
         return "lossy-typical"
