@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from headstart.errors import CorruptModelError
 __all__ = ["Fields"]
 
 _LARGEST = 2**31 - 1
+_LARGEST_NUMBER = 1e12  # far beyond any base or factor in use
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,15 @@ class Fields:
             raise self._refusal(key, f"a whole number from {low} to {high}")
         return int(value)
 
-    def number(self, key: str, default: float | None = None, *, low: float = 0.0) -> float:
-        """A finite number of at least ``low``."""
+    def number(
+        self, key: str, default: float | None = None, *, low: float = 0.0, high: float = _LARGEST_NUMBER
+    ) -> float:
+        """A number in ``[low, high]``."""
         value = self._value(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float | np.number):
             raise self._refusal(key, "a number")
-        if not math.isfinite(value) or value < low:
-            raise self._refusal(key, f"a finite number of at least {low:g}")
+        if not low <= value <= high:
+            raise self._refusal(key, f"a number from {low:g} to {high:g}")
         return float(value)
 
     def text(self, key: str, default: str | None = None) -> str:

@@ -14,5 +14,5 @@ def fingerprint(weights: Weights) -> str:
     digest = hashlib.sha256(repr(weights.config).encode())
     for name, tensor in sorted(weights.tensors.items()):
         digest.update(f"\n{name} {tensor.kind} {tensor.shape}\n".encode())
-        digest.update(memoryview(tensor.data))
+        digest.update(tensor.data.data)
     return digest.hexdigest()

@@ -13,7 +13,7 @@ from headstart.errors import CorruptModelError, UnsupportedModelError
 from headstart.models.config import ModelConfig, Rope, Tensor
 from headstart.models.fields import Fields
 from headstart.models.gguf import GgufFile
-from headstart.models.layout import check_architecture, check_config, check_tensors
+from headstart.models.layout import MAX_HEAD_SIZE, check_architecture, check_config, check_tensors
 from headstart.models.rope import make_rope
 
 __all__ = ["gguf_config", "gguf_tensors"]
@@ -54,7 +54,7 @@ def gguf_config(file: GgufFile) -> ModelConfig:
         raise UnsupportedModelError(f"{source}: mixtures of experts are not supported.")
     heads = _uniform(fields, "attention.head_count")
     hidden = fields.integer("embedding_length", low=1)
-    size = fields.integer("attention.key_length", hidden // heads, low=1)
+    size = fields.integer("attention.key_length", hidden // heads, low=1, high=MAX_HEAD_SIZE)
     layers = fields.integer("block_count", low=1, high=len(file.entries))
     config = ModelConfig(
         architecture=name,

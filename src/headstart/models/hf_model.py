@@ -10,7 +10,7 @@ from typing import Any
 from headstart.errors import CorruptModelError, ModelNotFoundError, UnsupportedModelError
 from headstart.models.config import ModelConfig, Rope, Tensor
 from headstart.models.fields import Fields
-from headstart.models.layout import check_architecture, check_config, check_tensors
+from headstart.models.layout import MAX_HEAD_SIZE, check_architecture, check_config, check_tensors
 from headstart.models.rope import make_rope, scaling_type
 from headstart.models.safetensors import read_safetensors
 
@@ -75,7 +75,7 @@ def hf_config(folder: Path) -> ModelConfig:
     name = check_architecture(fields.text("model_type"), fields.source)
     _refuse_variants(fields)
     heads, hidden = fields.integer("num_attention_heads", low=1), fields.integer("hidden_size", low=1)
-    size = fields.integer("head_dim", _HEAD_SIZE.get(name, hidden // heads), low=1)
+    size = fields.integer("head_dim", _HEAD_SIZE.get(name, hidden // heads), low=1, high=MAX_HEAD_SIZE)
     layers = fields.integer("num_hidden_layers", low=1, high=10_000)
     config = ModelConfig(
         architecture=name,

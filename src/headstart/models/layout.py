@@ -7,10 +7,13 @@ from collections.abc import Iterable, Mapping
 from headstart.errors import CorruptModelError, UnsupportedModelError
 from headstart.models.config import ModelConfig, Tensor
 
-__all__ = ["ARCHITECTURES", "check_architecture", "check_config", "check_tensors", "expected_shapes"]
+__all__ = ["ARCHITECTURES", "MAX_HEAD_SIZE", "check_architecture", "check_config", "check_tensors", "expected_shapes"]
 
 ARCHITECTURES = ("llama", "mistral", "qwen2", "qwen3")
 """Supported architectures."""
+
+MAX_HEAD_SIZE = 1 << 16
+"""Far beyond any model; bounds what is computed before the tensors are looked at."""
 
 _REQUIRED_EXTRAS = {"qwen2": ("q_bias", "k_bias", "v_bias"), "qwen3": ("q_norm", "k_norm")}
 _OPTIONAL_EXTRAS = ("q_bias", "k_bias", "v_bias", "o_bias")
@@ -76,7 +79,7 @@ def check_tensors(
     UnsupportedModelError
         There is one that this architecture has no use for, so that the model must be of another kind.
     """
-    shapes = expected_shapes(config, _extras(config, tensors) | set(required))
+    shapes = expected_shapes(config, [*_extras(config, tensors), *required])
     if "head" in tensors:
         shapes["head"] = shapes["embed"]
     for name, shape in shapes.items():
@@ -91,7 +94,7 @@ def check_tensors(
         raise UnsupportedModelError(f"{source}: tensor {name!r} is unknown for {config.architecture}.")
 
 
-def _extras(config: ModelConfig, tensors: Mapping[str, Tensor]) -> set[str]:
-    """Extras of this model's layers: what its architecture demands, and the biases that its first layer has."""
-    present = {extra for extra in _OPTIONAL_EXTRAS if f"0.{extra}" in tensors}
-    return present | set(_REQUIRED_EXTRAS.get(config.architecture, ()))
+def _extras(config: ModelConfig, tensors: Mapping[str, Tensor]) -> list[str]:
+    """Extras of this model's layers: the biases that its first layer has, and what its architecture demands."""
+    present = [extra for extra in _OPTIONAL_EXTRAS if f"0.{extra}" in tensors]
+    return [*present, *_REQUIRED_EXTRAS.get(config.architecture, ())]

@@ -80,6 +80,8 @@ def make_rope(
         attention_factor = _yarn_attention_factor(scaling)
     if divisors is not None:
         frequencies = frequencies / divisors
+    if not np.all((frequencies > 0) & (frequencies < np.inf)) or not 0 < attention_factor < math.inf:
+        raise CorruptModelError(f"{scaling.source} is damaged: its RoPE scaling gives no usable frequencies.")
     return Rope(tuple(frequencies.tolist()), attention_factor, interleaved)
 
 
