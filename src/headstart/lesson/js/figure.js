@@ -144,9 +144,9 @@ export function areas({ ratio = 1.6 } = {}) {
 export const KINDS = ['draft', 'accepted', 'rejected', 'recovered', 'bonus', 'plain'];
 
 /** One token as it is seen everywhere: {text, kind, note}. Spaces and line ends are made visible. */
-export function token({ text: words, kind, note }) {
+export function token({ text: words, kind, note, future, gone }) {
   const visible = words.replace(/\n/g, '↵').replace(/^ /, '\u00b7');
-  const node = h('span', { class: `tok ${kind}` }, h('span', { class: 'sr' }, `${text(`kind.${kind}`)}: `), visible || '\u2205');
+  const node = h('span', { class: `tok ${kind}${future ? ' future' : ''}${gone ? ' gone' : ''}` }, h('span', { class: 'sr' }, `${text(`kind.${kind}`)}: `), visible || '\u2205');
   if (note) node.append(h('small', {}, note));
   return node;
 }
@@ -156,7 +156,7 @@ export function strip({ className = '' } = {}) {
   const root = h('div', { class: `strip ${className}` });
   let last = [];
   const update = (tokens) => {
-    const keys = tokens.map((t) => `${t.kind}|${t.text}|${t.note || ''}|${document.documentElement.lang}`);
+    const keys = tokens.map((t) => `${t.kind}|${t.text}|${t.note || ''}|${t.future ? 1 : 0}${t.gone ? 1 : 0}|${document.documentElement.lang}`);
     let same = 0;
     while (same < keys.length && keys[same] === last[same]) same += 1;
     while (root.childNodes.length > same) root.lastChild.remove();

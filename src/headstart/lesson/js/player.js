@@ -55,7 +55,7 @@ export function player(ctx, { pace = () => 900, word = 'play.slider' } = {}) {
 /**
  * A bet before a reveal. `options` are word ids; the bet is kept in the knob `knob` (-1: none yet; 99: just look).
  *
- * `values(state)` fills the placeholders of question and options. Returns {root, update(), placed()}; `reveal` is the node that stays hidden until a bet is placed, `answer` says
+ * A link to a later step shows the reveal as well. `values(state)` fills the placeholders of question and options. Returns {root, update(), placed()}; `reveal` is the node that stays hidden until a bet is placed, `answer` says
  * which option is right (a number, or a function of the state).
  */
 export function bet(ctx, { knob, question, options, answer, reveal, values = () => ({}) }) {
@@ -84,7 +84,7 @@ export function bet(ctx, { knob, question, options, answer, reveal, values = () 
     shown(skip, placed < 0);
     shown(result, placed >= 0);
     if (placed >= 0) say(result, placed === right ? 'bet.won' : placed === 99 ? 'bet.looked' : 'bet.lost', {});
-    for (const node of [reveal].flat()) if (node) shown(node, placed >= 0);
+    for (const node of [reveal].flat()) if (node) shown(node, placed >= 0 || ctx.state.t > 0);
     root.classList.toggle('placed', placed >= 0);
   }
   label(root.querySelector('.options'), 'bet.options');

@@ -1,9 +1,36 @@
-// Recorded runs of the real engine, fetched once.
+// Traces of the engine (docs/trace.md), recorded or live: read once, and looked at as rounds of tokens.
 
 const loaded = new Map();
 
-/** A trace by name, from traces/<name>.json. */
+/** A recorded trace by name, from traces/<name>.jsonl. */
 export function loadTrace(name) {
-  if (!loaded.has(name)) loaded.set(name, fetch(`traces/${name}.json`).then((answer) => answer.json()));
+  if (!loaded.has(name)) loaded.set(name, fetch(`traces/${name}.jsonl`).then((answer) => answer.text()).then(parseTrace));
   return loaded.get(name);
+}
+
+/** A trace file's text as {header, rounds, result, timings, lines}. */
+export function parseTrace(lines) {
+  const records = lines.trim().split('\n').map((line) => JSON.parse(line));
+  const one = (type) => records.find((record) => record.type === type);
+  return { header: one('header'), rounds: records.filter((r) => r.type === 'round'), result: one('result'), timings: one('timings'), lines };
+}
+
+/** The text of a token id; bytes that are only part of a character show as a box. */
+export function tokenText(trace, id) {
+  const words = trace.result.vocabulary[id];
+  return typeof words === 'string' ? words : '\u25a1';
+}
+
+/** Rounds as the figures see them: tokens that were committed with their kinds, the guess, and the seconds it took. */
+export function roundsOf(trace) {
+  return trace.rounds.map((round, i) => {
+    const { draft_s: draft, pass_s: pass, verify_s: verify } = trace.timings.rounds[i];
+    return {
+      seconds: draft + pass + verify,
+      drafted: round.draft.tokens.length,
+      tokens: round.committed.map((id, k) => ({
+        text: tokenText(trace, id), kind: k < round.verdict.path.length ? 'accepted' : round.verdict.kind,
+      })),
+    };
+  });
 }

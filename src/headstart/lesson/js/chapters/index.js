@@ -1,8 +1,11 @@
 // The chapters in the order in which they are told.
+import race from './01-race.js';
+import lunch from './02-lunch.js';
 import two from './03-two.js';
 import timelines from './04-timelines.js';
 import proof from './05-proof.js';
 import coin from './06-coin.js';
 import residual from './07-residual.js';
+import sentence from './08-sentence.js';
 
-export const CHAPTERS = [two, timelines, proof, coin, residual];
+export const CHAPTERS = [race, lunch, two, timelines, proof, coin, residual, sentence];

@@ -1,0 +1,33 @@
+// The runs that can be looked at: recorded ones by name, and the last live one.
+import { choice } from './figure.js';
+import { loadTrace, parseTrace, roundsOf } from './trace.js';
+
+/** Recorded runs; 'law' has no plain run beside it, since there only the distribution is the same. */
+export const RUNS = ['copy', 'code', 'chat', 'law'];
+
+let last = null;
+
+/** Takes over a live run: trace files of the drafted and the plain answer. */
+export function keepLive(drafted, plain) {
+  last = { drafted: parseTrace(drafted), plain: plain ? parseTrace(plain) : null };
+  return last;
+}
+
+export const hasLive = () => last !== null;
+
+/** A run as {drafted, plain}: two traces, the second null where there is none. */
+export async function loadRun(name) {
+  if (name === 'live' && last) return last;
+  const known = RUNS.includes(name) ? name : RUNS[0];
+  const [drafted, plain] = await Promise.all([loadTrace(known), known === 'law' ? null : loadTrace(`${known}-plain`)]);
+  return { drafted, plain };
+}
+
+/** A choice among runs; `names` are offered, and the live one once there is one. */
+export const runChoice = (names, fn) => choice('run.choose', [...names, 'live'].map((value) => ({ value, word: `run.${value}` })), fn);
+
+/** When each round ends, in seconds from the first. */
+export function clock(trace) {
+  let now = 0;
+  return roundsOf(trace).map((round) => { now += round.seconds; return { ...round, end: now }; });
+}

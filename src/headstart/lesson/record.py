@@ -1,0 +1,105 @@
+"""Records what the lesson shows where no engine is at hand: ``python -m headstart.lesson.record [NAME ...]``.
+
+Every file is a real run of the engine on the machine that recorded it. ``law`` drafts with a blurred copy of the target,
+because only a sampled draft shows coins and residuals at work.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+from headstart.engine import DEFAULT_MODEL, Engine
+from headstart.lesson.measure import pass_times
+from headstart.lesson.site import FOLDER
+
+__all__ = ["RUNS", "Run", "main", "record"]
+
+TRACES = FOLDER / "traces"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One recorded run: what was asked, and whether the plain answer is recorded beside it."""
+
+    prompt: str
+    options: Mapping[str, Any]
+    compare: bool = True
+
+
+RUNS: Mapping[str, Run] = MappingProxyType(
+    {
+        "copy": Run(
+            "Copy this text word for word:\n\nSpeculative sampling lets a small model run ahead and guess. The big model "
+            "only checks the guesses. The final text is the same, letter for letter.",
+            {"max_tokens": 64},
+        ),
+        "code": Run("Write a Python function that counts how often each word occurs in a text.", {"max_tokens": 96}),
+        "chat": Run("Why is the sky blue?", {"max_tokens": 72}),
+        "law": Run(
+            "The best thing about the sea is that",
+            {
+                "max_tokens": 40,
+                "temperature": 0.9,
+                "top_k": 8,
+                "seed": 3,
+                "guarantee": "law",
+                "verifier": "token",
+                "drafter": "model",
+                "draft_length": 4,
+                "raw": True,
+            },
+            compare=False,
+        ),
+    }
+)
+
+
+def record(engine: Engine, name: str) -> None:
+    """Record one run, and its plain twin."""
+    run = RUNS[name]
+    result = engine.generate(run.prompt, trace=TRACES / f"{name}.jsonl", **run.options)
+    print(f"{name}: {result.statistics.tokens} tokens in {result.statistics.rounds} passes")
+    if run.compare:
+        plain = engine.generate(run.prompt, trace=TRACES / f"{name}-plain.jsonl", drafter="none", **run.options)
+        assert plain.tokens == result.tokens, "the two texts must be the same"
+
+
+def _blurred() -> Any:
+    """A draft model: the target with noise on its weights."""
+    from headstart.backends import load_backend
+    from headstart.models import load
+    from headstart.models.quantise import perturb
+
+    return load_backend(perturb(load(DEFAULT_MODEL), noise_rate=0.12, seed=1, kind="Q4_0"))
+
+
+def _curve(engine: Engine) -> None:
+    *_, points = pass_times(engine.model, sweeps=25)
+    seen = {
+        "model": engine.name,
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, {engine.model.numerics_id}",
+        "points": [asdict(point) for point in points],
+    }
+    (TRACES / "passes.json").write_text(json.dumps(seen) + "\n", encoding="utf-8")
+
+
+def main(names: Sequence[str]) -> None:
+    """Record the runs named, or all; ``passes`` is the curve of pass times."""
+    wanted = list(names) or [*RUNS, "passes"]
+    engine = Engine(draft_model=_blurred(), drafter="lookup") if "law" in wanted else Engine()
+    for name in wanted:
+        if name == "passes":
+            _curve(engine)
+        else:
+            record(engine, name)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
