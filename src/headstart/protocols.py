@@ -67,8 +67,11 @@ class Verifier(Protocol):
     cannot verify that draft. ``position`` is the absolute position of the token that follows the committed text.
     """
 
-    name: str
-    guarantee: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def guarantee(self) -> str: ...
 
     def accepts(self, draft: Draft) -> str | None: ...
 

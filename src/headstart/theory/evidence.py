@@ -265,7 +265,7 @@ class LeakInterval:
     Notes
     -----
     A size e is out once the average likelihood over all sizes is ``1 / level`` times that of
-    ``(1 - e) p + e q``: an e-process against e (ALGORITHMS: invert the leak bet), kept running.
+    ``(1 - e) p + e q``: an e-process against e, kept running.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from headstart.toy.model import TableModel, WordTokenizer
@@ -73,13 +73,16 @@ WORLDS: Mapping[str, World] = MappingProxyType(
             World("three-word", ("A", "B", "C"), always(["1/2", "3/10", "1/5"]), always(["3/10", "1/5", "1/2"])),
             World("break-it", ("A", "B", "C"), always(["1/10", "2/5", "1/2"]), always(["1/2", "2/5", "1/10"])),
             World("thirds", ("A", "B"), always(["1/3", "2/3"]), always(["2/3", "1/3"])),
+            World("grammar", ("A", "B", "C"), always(["3/5", "2/5", 0]), always(["1/5", "3/10", "1/2"])),
             World(
                 "markov",
                 ("love", "hate"),
                 markov([["7/10", "3/10"], ["2/5", "3/5"]]),
                 markov([["2/5", "3/5"], ["7/10", "3/10"]]),
             ),
+            World("ending", ("love", "hate", "</s>"), always([4, 4, 1]), always([3, 5, 1])),
             World("six-word", tuple("abcdef"), markov(_SIX), markov(_SIX[3:] + _SIX[:3])),
+            replace(random_world(6, seed=3), name="memory"),
         )
     }
 )
