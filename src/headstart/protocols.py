@@ -148,10 +148,10 @@ class Model(Protocol):
         """Number of kept tokens."""
 
     def forward(self, batch: Batch, *, taps: Sequence[int] = ()) -> Rows:
-        """One pass. Its rows are pending until ``keep``; pending rows of an earlier pass are dropped first."""
+        """One pass. Its rows are pending until ``keep``; older pending rows of the same sequences are dropped first."""
 
     def keep(self, sequence: int, rows: Sequence[int]) -> None:
-        """Keep these rows of the last pass (a path from the kept text downwards, in order) and drop the others."""
+        """Keep these rows of its last pass (a path from the kept text downwards, in order) and drop the others."""
 
 
 @dataclass(frozen=True)

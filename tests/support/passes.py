@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from headstart.backends import load_backend
+from headstart.backends.native import NativeModel
 from headstart.protocols import Batch, Model, Rows
 from support.tiny import tiny_weights
 
@@ -29,11 +30,12 @@ CONTEXT = 640
 
 
 @cache
-def made(backend: str, name: str, threads: int = 1, precision: Literal["auto", "float32"] = "auto") -> Model:
-    """One of the tiny models, made once."""
-    return load_backend(
-        tiny_weights(context=CONTEXT, **TINY[name]), backend=backend, threads=threads, precision=precision
-    )
+def made(backend: str, name: str, threads: int = 1, isa: str | None = None) -> Model:
+    """One of the tiny models, made once; ``isa`` forces the native backend's instruction set."""
+    weights = tiny_weights(context=CONTEXT, **TINY[name])
+    if isa is not None:
+        return NativeModel(weights, threads=threads, isa=isa)
+    return load_backend(weights, backend=backend, threads=threads)
 
 
 @dataclass
@@ -56,9 +58,9 @@ class Plain:
 
 
 @cache
-def plain(backend: str, name: str, precision: Literal["auto", "float32"] = "auto") -> Plain:
+def plain(backend: str, name: str) -> Plain:
     """The yardstick of one tiny model."""
-    return Plain(made(backend, name, 1, precision))
+    return Plain(made(backend, name))
 
 
 @dataclass(frozen=True)

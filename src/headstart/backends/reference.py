@@ -53,7 +53,7 @@ class ReferenceModel:
         self._layer_count = config.layer_count
         self._kept: dict[int, list[Token]] = {}
         self._opened = 0
-        self._pending: dict[int, Pending] = {}
+        self._pending: dict[int, dict[int, Pending]] = {}
 
     def open(self) -> int:
         """Start an empty sequence; returns its handle."""
@@ -67,8 +67,8 @@ class ReferenceModel:
     def close(self, sequence: int) -> None:
         """Forget a sequence."""
         self._tokens(sequence)
-        self._drop(sequence)
         del self._kept[sequence]
+        self._pending.pop(sequence, None)
 
     def length(self, sequence: int) -> int:
         """Number of kept tokens."""
@@ -79,24 +79,26 @@ class ReferenceModel:
         lengths = {sequence: len(kept) for sequence, kept in self._kept.items()}
         check_batch(batch, lengths, vocab_size=self.vocab_size, context=self.context)
         check_taps(taps, self._layer_count)
-        self._pending = {}
+        for sequence in set(batch.sequences.tolist()):
+            self._pending[sequence] = {}
         logits: dict[int, Array] = {}
         hidden: dict[tuple[int, int], Array] = {}
-        for row, (sequence, token, parent) in enumerate(zip(batch.sequences, batch.tokens, batch.parents, strict=True)):
-            computed, states = self._network.token(int(token), self._before(int(sequence), int(parent)))
-            self._pending[row] = Pending(int(sequence), int(parent), computed)
+        for row, (sequence, token, parent) in enumerate(
+            zip(batch.sequences.tolist(), batch.tokens.tolist(), batch.parents.tolist(), strict=True)
+        ):
+            computed, states = self._network.token(token, self._before(sequence, parent))
+            self._pending[sequence][row] = Pending(parent, computed)
             hidden.update({(tap, row): frozen(states[tap]) for tap in taps})
             if batch.wanted[row]:
                 logits[row] = frozen(self._network.logits(states[-1]))
         return ReferenceRows(logits, hidden)
 
     def keep(self, sequence: int, rows: Sequence[int]) -> None:
-        """Keep these rows of the last pass, a path from the kept text downwards, and drop the others."""
-        kept = self._tokens(sequence)
-        parents = {row: pending.parent for row, pending in self._pending.items() if pending.sequence == sequence}
-        check_keep(sequence, rows, parents)
-        kept.extend(self._pending[row].token for row in rows)
-        self._drop(sequence)
+        """Keep these rows of its last pass, a path from the kept text downwards, and drop the others."""
+        kept, pending = self._tokens(sequence), self._pending.get(sequence, {})
+        check_keep(sequence, rows, {row: p.parent for row, p in pending.items()})
+        kept.extend(pending[row].token for row in rows)
+        self._pending[sequence] = {}
 
     def _add(self, tokens: list[Token]) -> int:
         self._opened += 1
@@ -112,12 +114,10 @@ class ReferenceModel:
         """The kept tokens, then the ancestors down to ``row`` itself (-1: none)."""
         path: list[Token] = []
         while row >= 0:
-            path.insert(0, self._pending[row].token)
-            row = self._pending[row].parent
+            pending = self._pending[sequence][row]
+            path.insert(0, pending.token)
+            row = pending.parent
         return [*self._kept[sequence], *path]
-
-    def _drop(self, sequence: int) -> None:
-        self._pending = {row: p for row, p in self._pending.items() if p.sequence != sequence}
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,9 +167,8 @@ class Token:
 
 @dataclass(frozen=True, eq=False)
 class Pending:
-    """A row of the last pass, not yet kept."""
+    """A row of a sequence's last pass, not yet kept."""
 
-    sequence: int
     parent: int
     token: Token
 

@@ -78,6 +78,17 @@ def test_pending_rows_are_dropped_by_the_next_pass(model: Model) -> None:
     assert model.length(sequence) == 2
 
 
+def test_a_pass_leaves_the_pending_rows_of_other_sequences(model: Model) -> None:
+    one, two = start(model, [1]), start(model, [2])
+    model.forward(batch([two, one, one], [5, 3, 4], [-1, -1, 1]))
+    model.forward(Batch.chain(two, [6, 7]))
+    model.keep(one, [1, 2])
+    model.keep(two, [0])
+    rows = model.forward(batch([one, two], [8, 9], [-1, -1]))
+    assert rows.logits(0).tobytes() == logits(model, [1, 3, 4, 8])[-1]
+    assert rows.logits(1).tobytes() == logits(model, [2, 6, 9])[-1]
+
+
 def test_a_second_keep_has_nothing_left(model: Model) -> None:
     sequence = start(model, [1])
     model.forward(Batch.chain(sequence, [2, 3]))
