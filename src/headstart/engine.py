@@ -116,6 +116,19 @@ class Engine:
 
         return fingerprint(load(self._source))
 
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Free the caches of finished answers; answers under way go on, and new ones may still be asked for."""
+        with self._lock:
+            self._prefixes.clear()
+
     def encode(self, prompt: Prompt, *, raw: bool = False) -> list[int]:
         """Token ids of a prompt: a text is put into the model's chat template as the user's message unless ``raw``."""
         if isinstance(prompt, str) and (raw or self.chat_template is None):
@@ -204,7 +217,7 @@ class Engine:
             sampling=options.sampling(options.all_processors(matcher, ends, vocab_size)),
             ends=Ends(max_tokens, ends, limit_reason=limit_reason),
             text=TextStream(
-                self.tokenizer.token_bytes,
+                self._spoken,
                 stops=options.stops,
                 include_stop=options.include_stop,
                 min_tokens=options.min_tokens,
@@ -223,6 +236,10 @@ class Engine:
         if request.drafter is None:
             request.statistics.note = "drafting is off"
         return request
+
+    def _spoken(self, token: int) -> bytes:
+        """What a token adds to the text: nothing if it is special."""
+        return b"" if token in self.tokenizer.special_ids else bytes(self.tokenizer.token_bytes(token))
 
     def _limit(self, tokens: Sequence[int], options: Options) -> tuple[int, str]:
         """How many tokens may be made, and what the limit is called."""

@@ -50,6 +50,11 @@ class PrefixCache:
         for _, old in covered:
             self._model.close(old)
 
+    def clear(self) -> None:
+        """Close every kept sequence."""
+        while self._kept:
+            self._model.close(self._kept.pop()[1])
+
 
 def common_length(a: Sequence[int], b: Sequence[int]) -> int:
     """Length of the longest common beginning."""
