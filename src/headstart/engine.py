@@ -163,17 +163,23 @@ class Engine:
 
     def stream(self, prompt: Prompt, *, trace: str | Path | None = None, **options: Any) -> Stream:
         """Answer a prompt piece by piece; the result is there when the pieces are through."""
-        chosen = self._defaults.changed(options)
-        stream = Stream(self, self._request(self.encode(prompt, raw=chosen.raw), chosen), chosen)
+        stream = self._stream(prompt, self._defaults.changed(options))
         if trace is not None:
             stream.record(Path(trace))
         return stream
 
-    def generate_batch(self, prompts: Sequence[Prompt], **options: Any) -> list[Result]:
-        """Answer several prompts in shared passes; each answer is the one it would be alone."""
-        chosen = self._defaults.changed(options)
-        requests = [self._request(self.encode(prompt, raw=chosen.raw), chosen) for prompt in prompts]
-        return self._run([Stream(self, request, chosen) for request in requests])
+    def generate_batch(
+        self, prompts: Sequence[Prompt], *, each: Sequence[Mapping[str, Any]] = (), **options: Any
+    ) -> list[Result]:
+        """Answer several prompts in shared passes; each answer is the one it would be alone.
+
+        ``each`` holds more options for every single prompt, if any.
+        """
+        if each and len(each) != len(prompts):
+            raise InputError(f"each holds options for {len(each)} prompts and there are {len(prompts)}; give one for each")
+        shared = self._defaults.changed(options)
+        chosen = [shared.changed(more) for more in each] or [shared] * len(prompts)
+        return self._run([self._stream(prompt, own) for prompt, own in zip(prompts, chosen, strict=True)])
 
     def generate_choices(self, prompt: Prompt, count: int, **options: Any) -> list[Result]:
         """Answer one prompt ``count`` times, each choice with noise of its own; the prompt is read once.
@@ -186,6 +192,9 @@ class Engine:
         seed = chosen.seed if chosen.seed is not None else secrets.randbits(63)
         chosen = chosen.changed({"seed": seed})
         return self._run([Stream(self, self._request(tokens, chosen, choice=n), chosen) for n in range(count)])
+
+    def _stream(self, prompt: Prompt, options: Options) -> Stream:
+        return Stream(self, self._request(self.encode(prompt, raw=options.raw), options), options)
 
     def _run(self, streams: Sequence[Stream]) -> list[Result]:
         try:
@@ -235,6 +244,8 @@ class Engine:
         request.statistics.prompt_tokens = len(tokens)
         if request.drafter is None:
             request.statistics.note = "drafting is off"
+        elif options.draft_length == 0:
+            request.statistics.note = "draft_length is 0"
         return request
 
     def _spoken(self, token: int) -> bytes:
@@ -281,10 +292,9 @@ class Engine:
 
     def _start(self, request: Request) -> None:
         with self._lock:
-            whole = (
-                request.prompt_logprobs_wanted is not None
-            )  # every row of the prompt is wanted, so none may be reused
-            request.sequence = self.model.open() if whole else self._prefixes.open(request.tokens)
+            # every row of the prompt is wanted then, so none may be reused
+            fresh = request.prompt_logprobs_wanted is not None
+            request.sequence = self._prefixes.open(request.tokens, fresh=fresh)
             request.statistics.cached_tokens = self.model.length(request.sequence)
             if request.drafter is not None:
                 request.drafter.start(request)
@@ -387,6 +397,9 @@ class Stream:
         self._state = "closed"
         self.request.text.finish()
         self._engine._finish(self.request)
+        figures = self.request.statistics
+        if not figures.tokens_drafted and figures.note is None:
+            figures.note = f"the drafter {self._drafter_name} proposed nothing"
         self.request.statistics.total_s = time.perf_counter() - self._begin
         if self.request.recorder is not None:
             self.request.recorder.finish(self.request)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -81,8 +80,6 @@ class Options:
         The rule by name; None takes the one that suits the draft and the guarantee.
     raw : bool
         Continue the prompt's text as it is, without chat template.
-    trace : str, Path or None
-        Write every decision to this file; see docs/trace.md.
 
     Raises
     ------
@@ -117,7 +114,6 @@ class Options:
     guarantee: str = "text"
     verifier: str | None = None
     raw: bool = False
-    trace: str | Path | None = None
 
     def __post_init__(self) -> None:
         check_int("max_tokens", self.max_tokens, 1, None, "unset for no limit")

@@ -143,7 +143,7 @@ def row_law(
     sampling: Sampling, rows: Rows, row: int, history: Sequence[int], prompt_length: int, vocab_size: int
 ) -> Law:
     """The law that a request samples a row by; ids of ``vocab_size`` and above are left out."""
-    if sampling.greedy and (token := rows.argmax(row)) < vocab_size:
+    if sampling.greedy and not sampling.processors and (token := rows.argmax(row)) < vocab_size:
         return Law.certain(token, vocab_size)
     return sampling.law(rows.logits(row)[:vocab_size], history, prompt_length)
 

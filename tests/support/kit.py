@@ -16,7 +16,7 @@ from headstart.toy import TableModel, WORLDS
 from headstart.tree import EMPTY, Draft
 from support.tiny import tiny_tokenizer, tiny_weights
 
-__all__ = ["LENGTHS", "Scripted", "both", "drafters", "equal_to_plain", "pair", "random_model"]
+__all__ = ["LENGTHS", "Scripted", "both", "drafters", "engine", "equal_to_plain", "random_model", "run"]
 
 LENGTHS = tuple(range(1, 9))
 
