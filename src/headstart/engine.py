@@ -176,7 +176,9 @@ class Engine:
         ``each`` holds more options for every single prompt, if any.
         """
         if each and len(each) != len(prompts):
-            raise InputError(f"each holds options for {len(each)} prompts and there are {len(prompts)}; give one for each")
+            raise InputError(
+                f"each holds options for {len(each)} prompts and there are {len(prompts)}; give one for each"
+            )
         shared = self._defaults.changed(options)
         chosen = [shared.changed(more) for more in each] or [shared] * len(prompts)
         return self._run([self._stream(prompt, own) for prompt, own in zip(prompts, chosen, strict=True)])

@@ -1,10 +1,10 @@
 """Case 01: a repetition penalty counts the drafted tokens before a row. vllm 18902, 22987; TensorRT-LLM 17701."""
 
 import pytest
-from support.kit import LENGTHS, engine, equal_to_plain, random_model
 
 from headstart.protocols import Needs
 from headstart.tree import Draft
+from support.kit import LENGTHS, engine, equal_to_plain, random_model
 
 PROMPT = " word" * 8
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from support.kit import LENGTHS, Scripted, engine, equal_to_plain, random_model
 
 from headstart.errors import InputError
+from support.kit import LENGTHS, Scripted, engine, equal_to_plain, random_model
 
 PROMPT = [40, 41, 42, 43]
 OPTIONS = {"max_tokens": 64, "seed": 4}

@@ -1,10 +1,10 @@
 """Case 07: a model that drafts for itself, and exact ties. mlx-lm 1470, transformers 39421, llama.cpp 25618, vllm 7627."""
 
 import pytest
-from support.kit import LENGTHS, engine, random_model
 
 from headstart.engine import Engine
 from headstart.toy import WORLDS, TableModel, WordTokenizer, always, random_world
+from support.kit import LENGTHS, engine, random_model
 
 
 @pytest.mark.parametrize("length", LENGTHS)

@@ -4,6 +4,7 @@ The declared-EOS trick: a token that plain decoding really makes is declared an 
 """
 
 import pytest
+
 from support.kit import Scripted, both, engine, random_model
 
 PROMPT = [50, 60, 70]

@@ -1,6 +1,7 @@
 """Case 10: stop strings across tokens and blocks. transformers 48039, sglang 23802, vllm 47616, ArcticInference 161."""
 
 import pytest
+
 from support.kit import LENGTHS, engine, equal_to_plain, random_model, run
 
 PROMPT = [50, 60, 70]

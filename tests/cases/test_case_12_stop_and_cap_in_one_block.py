@@ -1,10 +1,10 @@
 """Case 12: a stop and the length cap inside one block. sglang 31599."""
 
 import pytest
-from support.kit import Scripted, both
 
 from headstart.engine import Engine
 from headstart.toy import TableModel, WordTokenizer, markov
+from support.kit import Scripted, both
 
 WORDS = ["a", "b", "STOP", "c", "d", "e", "f"]
 CHAIN = TableModel(markov([[int(j == (i + 1) % 7) for j in range(7)] for i in range(7)]), 7)

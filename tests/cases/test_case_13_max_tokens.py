@@ -1,9 +1,9 @@
 """Case 13: max_tokens from 1 to beyond a block, unset, and what is not allowed. mlx-lm 1591, ik_llama.cpp 2358."""
 
 import pytest
-from support.kit import LENGTHS, Scripted, both, engine, random_model
 
 from headstart.errors import InputError
+from support.kit import LENGTHS, Scripted, both, engine, random_model
 
 PROMPT = [50, 60, 70]
 

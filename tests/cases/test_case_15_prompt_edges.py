@@ -1,16 +1,18 @@
 """Case 15: prompts at the edges of what a drafter can use. vllm 57941, 48894; sglang 3574; llama.cpp 25714."""
 
 import pytest
-from support.kit import LENGTHS, both, engine, equal_to_plain, random_model
 
 from headstart.errors import InputError
+from support.kit import LENGTHS, both, engine, equal_to_plain, random_model
 
 
 def make(**options):
     return engine(random_model(seed=2), ignore_eos=True, **options)
 
 
-@pytest.mark.parametrize("prompt", [[50], [50, 60], list(range(20, 60)), [7] * 30], ids=["one", "two", "no match", "same"])
+@pytest.mark.parametrize(
+    "prompt", [[50], [50, 60], list(range(20, 60)), [7] * 30], ids=["one", "two", "no match", "same"]
+)
 def test_equal_to_plain(prompt):
     equal_to_plain(make, prompt, lengths=(1, 3, 8), max_tokens=30, draft_models=[random_model(seed=5, context=512)])
 

@@ -1,6 +1,7 @@
 """Case 23: requests of different kinds together equal each alone, in any order. vllm 14645, 10863, 6038."""
 
 import pytest
+
 from support.kit import engine, random_model
 
 REQUESTS = [
@@ -16,7 +17,9 @@ def make(**options):
     return engine(random_model(seed=2), ignore_eos=True, max_tokens=30, **options)
 
 
-@pytest.mark.parametrize("drafter", [{"drafter": "none"}, {"drafter": "lookup"}, {"draft_model": random_model(seed=5)}], ids=str)
+@pytest.mark.parametrize(
+    "drafter", [{"drafter": "none"}, {"drafter": "lookup"}, {"draft_model": random_model(seed=5)}], ids=str
+)
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 2, 0, 3, 1)])
 def test_together_equals_alone(drafter, order):
     alone = [make(**drafter).generate(prompt, draft_length=3, **options).tokens for prompt, options in REQUESTS]

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from support.kit import engine, equal_to_plain, random_model
 
 from headstart.protocols import Batch
+from support.kit import engine, equal_to_plain, random_model
 
 PROMPT = [50, 60, 70, 50, 60]
 
@@ -20,10 +20,16 @@ def scored(tokens):
     rows = model.forward(Batch.chain(sequence, tokens, wanted="all"))
     logits = np.stack([rows.logits(row) for row in range(len(tokens))]).astype(np.float64)
     model.close(sequence)
-    return logits - np.log(np.exp(logits - logits.max(1, keepdims=True)).sum(1, keepdims=True)) - logits.max(1, keepdims=True)
+    return (
+        logits
+        - np.log(np.exp(logits - logits.max(1, keepdims=True)).sum(1, keepdims=True))
+        - logits.max(1, keepdims=True)
+    )
 
 
-@pytest.mark.parametrize("options", [{}, {"temperature": 0.8, "seed": 3, "top_k": 9}, {"repetition_penalty": 1.5}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"temperature": 0.8, "seed": 3, "top_k": 9}, {"repetition_penalty": 1.5}], ids=str
+)
 def test_equal_to_plain_and_to_scoring(options):
     result = equal_to_plain(make, PROMPT, lengths=(1, 3, 8), max_tokens=30, logprobs=3, prompt_logprobs=2, **options)
     table = scored([*PROMPT, *result.tokens])

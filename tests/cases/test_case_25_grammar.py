@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from support.kit import LENGTHS, Scripted, both, engine, equal_to_plain, random_model
 
 from headstart.errors import InputError, RefusedError
 from headstart.grammar import Grammar, Matcher
+from support.kit import LENGTHS, Scripted, both, engine, equal_to_plain, random_model
 
 DIGITS = Grammar("regex", r"\[[0-9](,[0-9]){2,5}\]")
 PROMPT = "numbers: "
@@ -19,7 +19,13 @@ def make(**options):
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_equal_to_plain_and_valid(temperature):
     result = equal_to_plain(
-        make, PROMPT, raw=True, grammar=DIGITS, max_tokens=40, temperature=temperature, seed=6,
+        make,
+        PROMPT,
+        raw=True,
+        grammar=DIGITS,
+        max_tokens=40,
+        temperature=temperature,
+        seed=6,
         draft_models=[random_model(seed=5)],
     )
     assert result.finish_reason == "stop"
@@ -65,7 +71,13 @@ def test_json_schema():
         "additionalProperties": False,
     }
     result = equal_to_plain(
-        make, PROMPT, raw=True, lengths=(1, 4, 8), grammar=Grammar.json_schema(schema), max_tokens=60, banned_tokens=[220]
+        make,
+        PROMPT,
+        raw=True,
+        lengths=(1, 4, 8),
+        grammar=Grammar.json_schema(schema),
+        max_tokens=60,
+        banned_tokens=[220],
     )
     if result.finish_reason == "stop":
         answer = json.loads(result.text)

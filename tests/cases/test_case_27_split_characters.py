@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from support.kit import LENGTHS, Scripted, engine, random_model
 
 TEXT = "é🙂日本👩‍👩‍👧 é́."

@@ -1,9 +1,9 @@
 """Case 29: exact figures, and a reason when idle. llama.cpp 14104, 25345; vllm 24322; mlx-engine 280."""
 
 import pytest
-from support.kit import Scripted, engine, random_model
 
 from headstart.errors import ModelNotFoundError
+from support.kit import Scripted, engine, random_model
 
 PROMPT = [50, 60, 70]
 

@@ -6,14 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from headstart.backends import load_backend
 from headstart.engine import Engine
-from headstart.protocols import Batch, Needs
+from headstart.protocols import Needs
 from headstart.result import Result
-from headstart.toy import TableModel, WORLDS
-from headstart.tree import EMPTY, Draft
+from headstart.tree import Draft
 from support.tiny import tiny_tokenizer, tiny_weights
 
 __all__ = ["LENGTHS", "Scripted", "both", "drafters", "engine", "equal_to_plain", "random_model", "run"]
@@ -39,7 +36,9 @@ class Scripted:
     name = "scripted"
     needs = Needs()
 
-    def __init__(self, truth: Sequence[int], wrong_places: Sequence[int], *, vocab: int = 300, branch: bool = False) -> None:
+    def __init__(
+        self, truth: Sequence[int], wrong_places: Sequence[int], *, vocab: int = 300, branch: bool = False
+    ) -> None:
         self.truth, self.wrong_places, self.vocab, self.branch = list(truth), list(wrong_places), vocab, branch
         self.rounds = 0
 
@@ -71,7 +70,9 @@ class Scripted:
         pass
 
 
-def drafters(model: Any, truth: Sequence[int], length: int, draft_models: Iterable[Any] = ()) -> Iterable[dict[str, Any]]:
+def drafters(
+    model: Any, truth: Sequence[int], length: int, draft_models: Iterable[Any] = ()
+) -> Iterable[dict[str, Any]]:
     """Every kind of drafter: lookup, draft models, scripted chains with each place wrong in turn, a scripted tree."""
     yield {"drafter": "lookup"}
     for draft_model in (model, *draft_models):
@@ -90,7 +91,9 @@ def equal_to_plain(
 ) -> Result:
     """Demand that every drafter at every length gives plain decoding's ids, text, ends, usage, logprobs and stream."""
     plain = run(make, {"drafter": "none"}, prompt, options)
-    unended = {name: value for name, value in options.items() if name not in ("stop", "stop_token_ids", "logprobs", "trace")}
+    unended = {
+        name: value for name, value in options.items() if name not in ("stop", "stop_token_ids", "logprobs", "trace")
+    }
     longer = {**unended, "max_tokens": 80, "min_tokens": 0, "seed": plain.seed, "ignore_eos": "grammar" not in options}
     with make(drafter="none") as engine:
         truth = [*engine.encode(prompt, raw=options.get("raw", False)), *engine.generate(prompt, **longer).tokens]
@@ -115,4 +118,12 @@ def both(result: Result) -> tuple[Any, ...]:
     """What must be equal to plain."""
     usage = (result.statistics.prompt_tokens, result.statistics.tokens)
     assert usage[1] == len(result.tokens) == len(result.origins)
-    return result.tokens, result.text, result.finish_reason, result.stop_reason, usage, result.logprobs, result.prompt_logprobs
+    return (
+        result.tokens,
+        result.text,
+        result.finish_reason,
+        result.stop_reason,
+        usage,
+        result.logprobs,
+        result.prompt_logprobs,
+    )
