@@ -14,46 +14,11 @@ from gguf.quants import dequantize
 from numpy.typing import NDArray
 
 from headstart import _native
+from support.blocks import FLOAT_KINDS, HALVES, K_KINDS, KINDS, SMALL_KINDS, random_raw
 
 Array = NDArray[Any]
 
-FLOAT_KINDS = ["F32", "F16", "BF16"]
-SMALL_KINDS = ["Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1"]
-K_KINDS = ["Q4_K", "Q5_K", "Q6_K"]
-KINDS = FLOAT_KINDS + SMALL_KINDS + K_KINDS
 ISAS = _native.available_isas()
-
-# Where the half-precision scales stand in a block of the file.
-HALVES = {
-    "Q8_0": [0],
-    "Q4_0": [0],
-    "Q4_1": [0, 2],
-    "Q5_0": [0],
-    "Q5_1": [0, 2],
-    "Q4_K": [0, 2],
-    "Q5_K": [0, 2],
-    "Q6_K": [208],
-}
-
-
-def random_raw(kind: str, outputs: int, inputs: int, seed: int = 0) -> Array:
-    """Blocks of the file with uniform codes, and scales and minima of both signs."""
-    rng = np.random.default_rng(seed)
-    if kind in FLOAT_KINDS:
-        values = rng.standard_normal((outputs, inputs)).astype(np.float32)
-        if kind == "F16":
-            return values.astype(np.float16).view(np.uint8).ravel()
-        return (
-            values.view(np.uint8).ravel()
-            if kind == "F32"
-            else (values.view(np.uint32) >> 16).astype("<u2").view(np.uint8).ravel()
-        )
-    size, width = GGML_QUANT_SIZES[GGMLQuantizationType[kind]]
-    blocks = rng.integers(0, 256, (outputs * inputs // size, width), dtype=np.uint8)
-    for at in HALVES[kind]:
-        scales = rng.standard_normal(len(blocks)).astype(np.float16)
-        blocks[:, at : at + 2] = scales.view(np.uint8).reshape(-1, 2)
-    return blocks.ravel()
 
 
 def values(kind: str, raw: Array, outputs: int, inputs: int) -> Array:
