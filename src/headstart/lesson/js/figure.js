@@ -143,9 +143,9 @@ export function areas({ ratio = 1.6 } = {}) {
 /** Kinds of token, each with a colour and a shape; the same marks stand in the prose. */
 export const KINDS = ['draft', 'accepted', 'rejected', 'recovered', 'bonus', 'plain'];
 
-/** One token as it is seen everywhere: {text, kind, note}. Spaces and line ends are made visible. */
-export function token({ text: words, kind, note, future, gone }) {
-  const visible = words.replace(/\n/g, '↵').replace(/^ /, '\u00b7');
+/** One token as it is seen everywhere: {text, kind, note}. Outside of flowing text spaces and line ends are made visible. */
+export function token({ text: words, kind, note, future, gone }, flowing = false) {
+  const visible = flowing ? words : words.replace(/\n/g, '↵').replace(/^ /, '\u00b7');
   const node = h('span', { class: `tok ${kind}${future ? ' future' : ''}${gone ? ' gone' : ''}` }, h('span', { class: 'sr' }, `${text(`kind.${kind}`)}: `), visible || '\u2205');
   if (note) node.append(h('small', {}, note));
   return node;
@@ -154,13 +154,14 @@ export function token({ text: words, kind, note, future, gone }) {
 /** A strip of tokens. Returns {root, update([{text, kind, note}])}; unchanged tokens stay where they are. */
 export function strip({ className = '' } = {}) {
   const root = h('div', { class: `strip ${className}` });
+  const flowing = className.includes('flow');
   let last = [];
   const update = (tokens) => {
     const keys = tokens.map((t) => `${t.kind}|${t.text}|${t.note || ''}|${t.future ? 1 : 0}${t.gone ? 1 : 0}|${document.documentElement.lang}`);
     let same = 0;
     while (same < keys.length && keys[same] === last[same]) same += 1;
     while (root.childNodes.length > same) root.lastChild.remove();
-    root.append(...tokens.slice(same).map(token));
+    root.append(...tokens.slice(same).map((one) => token(one, flowing)));
     last = keys;
   };
   return { root, update };

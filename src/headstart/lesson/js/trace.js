@@ -21,10 +21,10 @@ export function tokenText(trace, id) {
   return typeof words === 'string' ? words : '\u25a1';
 }
 
-/** Rounds as the figures see them: tokens that were committed with their kinds, the guess, and the seconds it took. */
+/** Rounds as the figures see them: tokens committed and their kinds, the guess, the seconds (1 a pass where none were taken). */
 export function roundsOf(trace) {
   return trace.rounds.map((round, i) => {
-    const { draft_s: draft, pass_s: pass, verify_s: verify } = trace.timings.rounds[i];
+    const { draft_s: draft, pass_s: pass, verify_s: verify } = trace.timings?.rounds[i] || { draft_s: 0, pass_s: 1, verify_s: 0 };
     return {
       seconds: draft + pass + verify,
       drafted: round.draft.tokens.length,

@@ -1,6 +1,6 @@
 // The verifier in the page: the twin of headstart.verify for greedy, coupled, walk, token and block, bit for bit.
 // A law is {ids, weights} as traces hold it; every sum runs left to right over ascending ids.
-import { pick, race, roundCoins, seedKey, words } from './coins.js';
+import { pick, roundCoins } from './coins.js';
 
 export const ROOT = -1;
 
@@ -23,17 +23,28 @@ export function excess(p, q, scale = 1) {
   const ids = idsOf(p);
   const weights = ids.map((id, i) => Math.max(scale * p.weights[i] - prob(q, id), 0));
   const mass = running(weights);
-  return { mass, law: mass > 0 ? { ids, weights: weights.map((w) => w / mass) } : p };
+  return { mass, law: mass > 0 ? { ids, weights: weights.map((w) => w / mass), mass } : p };
 }
 
 const accepts = (u, numerator, denominator) => (denominator > 0 && denominator <= numerator) || u * denominator < numerator;
 
-const draw = (law, u) => idsOf(law)[pick(law.weights, u)];
+/** A draw by one uniform, as traces keep it: the token, its weight, and the running sums around it. */
+export function draw(law, u) {
+  const at = pick(law.weights, u);
+  const mass = law.mass === undefined ? {} : { mass: law.mass };
+  return { ...mass, before: running(law.weights.slice(0, at)), at: law.weights[at], total: running(law.weights), token: idsOf(law)[at] };
+}
+
+/** Samples a law by the target's own noise at a position. */
+export function race(law, coins, position) {
+  const sparse = [];
+  idsOf(law).forEach((id, i) => { sparse[id] = law.weights[i]; });
+  return coins.target(sparse, position);
+}
 
 /** Everything a rule may look at in one round of a trace: its draft, laws and coins, as the engine had them. */
-function table(header, round) {
+function table(header, round, log) {
   const { tokens, parents } = round.draft;
-  const key = words(seedKey(BigInt(header.seed)), [header.choice, 0]);
   const coins = roundCoins(BigInt(header.seed), header.choice, round.round);
   return {
     tokens,
@@ -42,12 +53,22 @@ function table(header, round) {
     law: (node) => round.laws[node],
     drawnFrom: (node) => round.draft_laws[node] || { ids: [tokens[node]], weights: [1] },
     children: (nodes) => tokens.map((_, i) => i).filter((i) => nodes.includes(parents[i])),
-    accept: (numerator, denominator, node) => accepts(coins.draw('accept', node), numerator, denominator),
-    recover: (law, node) => draw(law, coins.draw('recover', node)),
+    accept(numerator, denominator, node) {
+      const u = coins.draw('accept', node);
+      const accepted = accepts(u, numerator, denominator);
+      log.push({ stream: 'accept', node, u, numerator, denominator, accepted });
+      return accepted;
+    },
+    recover(law, node) {
+      const u = coins.draw('recover', node);
+      const drawn = draw(law, u);
+      log.push({ stream: 'recover', node, u, ...drawn });
+      return drawn.token;
+    },
     target(law, position) {
-      const sparse = [];
-      idsOf(law).forEach((id, i) => { sparse[id] = law.weights[i]; });
-      return race(sparse, words(key, [position, 1]));
+      const token = race(law, coins, position);
+      log.push({ stream: 'target', position, u: coins.noise(position, token), token });
+      return token;
     },
   };
 }
@@ -122,5 +143,5 @@ const RULES = {
 /** Whether the twin knows a rule. */
 export const knows = (verifier) => verifier in RULES;
 
-/** Decides one round of a trace anew, from its draft, laws and the seed alone: {path, token, kind}. */
-export const decide = (header, round) => RULES[round.verifier](table(header, round));
+/** Decides one round of a trace anew, from its draft, laws and the seed alone: {path, token, kind}; coins go into `log`. */
+export const decide = (header, round, log = []) => RULES[round.verifier](table(header, round, log));

@@ -7,7 +7,7 @@ import { bet, player } from '../player.js';
 import { prose, question } from '../prose.js';
 import { RULES, sampler } from '../rules.js';
 import { residual, variation } from '../theory.js';
-import { parts } from '../state.js';
+import { three } from '../three.js';
 import { say } from '../words.js';
 
 const MOST = 200000;
@@ -15,12 +15,6 @@ const CHANCE = 3.59; // z that the three words' shares all stay below, 999 times
 const SLOW_DOWN = 3; // evidence of a thousand to one
 
 const PRESETS = { start: ['50,30,20', '30,20,50'], bare: ['10,40,50', '50,40,10'] };
-
-/** Three hundredths that sum to 100, whatever the link says. */
-function three(knob) {
-  const read = parts(knob).map((x) => Math.max(0, Math.min(100, Math.round(x))));
-  return read.length === 3 && read[0] + read[1] + read[2] === 100 ? read : [50, 30, 20];
-}
 
 /** Editors for the three words' p and q. */
 function editors(ctx) {

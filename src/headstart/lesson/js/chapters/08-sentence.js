@@ -77,7 +77,7 @@ function meters() {
     return { fill, number, root: h('div', { class: 'row wide' }, h('span', { w: word }), h('div', { class: 'track' }, fill), number) };
   };
   const ours = bar('sentence.ours', 'accepted');
-  const plain = bar('sentence.plain', 'plain');
+  const plain = bar('sentence.alone', 'plain');
   const update = (passes, tokens, most) => {
     css(ours.fill, { '--v': passes / most });
     css(plain.fill, { '--v': tokens / most });

@@ -7,5 +7,6 @@ import proof from './05-proof.js';
 import coin from './06-coin.js';
 import residual from './07-residual.js';
 import sentence from './08-sentence.js';
+import sandbox from './13-sandbox.js';
 
-export const CHAPTERS = [race, lunch, two, timelines, proof, coin, residual, sentence];
+export const CHAPTERS = [race, lunch, two, timelines, proof, coin, residual, sentence, sandbox];
