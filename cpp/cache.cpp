@@ -1,7 +1,8 @@
 #include "cache.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -10,35 +11,56 @@
 namespace headstart {
 namespace {
 
-constexpr std::size_t kAlignment = 4096;
-constexpr std::size_t kSpareBytes = 64 << 20;  // free pages kept, at most this or as much as is in use
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kSlab = std::size_t{8} << 20;  // of addresses, zero; only what is written becomes memory
 
 int pages_for(int tokens) { return (tokens + kPage - 1) / kPage; }
 
 }  // namespace
 
-void Pages::Free::operator()(std::byte* bytes) const { std::free(bytes); }
+Pages::Slab::Slab(std::size_t size) : bytes(size + kHugePage) {
+  map = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (map == MAP_FAILED) throw std::bad_alloc();
+#if defined(__linux__)
+  madvise(map, bytes, MADV_HUGEPAGE);  // advice: a system without huge pages goes on without
+#endif
+}
+
+Pages::Slab::~Slab() { munmap(map, bytes); }
+
+Pages::Pages(std::size_t page_bytes)
+    : page_bytes_((page_bytes + 4095) / 4096 * 4096), slab_pages_(std::max<std::size_t>(kSlab / page_bytes_, 1)) {}
 
 Pages::Page Pages::take() {
-  Owned bytes;
-  if (free_.empty()) {
-    bytes.reset(static_cast<std::byte*>(
-        std::aligned_alloc(kAlignment, (page_bytes_ + kAlignment - 1) / kAlignment * kAlignment)));
-    if (!bytes) throw std::bad_alloc();
-    std::memset(bytes.get(), 0, page_bytes_);  // slots never written are read, and their scores thrown away
-  } else {
-    bytes = std::move(free_.back());
-    free_.pop_back();
-  }
-  free_.reserve(free_.size() + 1);
-  Page page(bytes.release(), [this](std::byte* b) { give(Owned(b)); });
+  Slab& slab = fullest();
+  std::byte* memory = slab.free.back();
+  Page page(memory, [this, &slab](std::byte* p) { give(slab, p); });
+  slab.free.pop_back();
+  ++slab.used;
   ++used_;
   return page;
 }
 
-void Pages::give(Owned bytes) {
+// The fullest slab with a free page, so that others run empty; or a new one.
+Pages::Slab& Pages::fullest() {
+  Slab* best = nullptr;
+  for (Slab& slab : slabs_)
+    if (!slab.free.empty() && (!best || slab.used > best->used)) best = &slab;
+  if (best) return *best;
+  Slab& slab = slabs_.emplace_back(slab_pages_ * page_bytes_);
+  const auto start = (reinterpret_cast<std::uintptr_t>(slab.map) + kHugePage - 1) / kHugePage * kHugePage;
+  for (std::size_t i = slab_pages_; i > 0; --i)
+    slab.free.push_back(reinterpret_cast<std::byte*>(start + (i - 1) * page_bytes_));
+  return slab;
+}
+
+void Pages::give(Slab& slab, std::byte* page) {
+  slab.free.push_back(page);
+  --slab.used;
   --used_;
-  if (free_.size() * page_bytes_ < std::max(kSpareBytes, used_ * page_bytes_)) free_.push_back(std::move(bytes));
+  if (slab.used > 0) return;
+  const auto empty = std::count_if(slabs_.begin(), slabs_.end(), [](const Slab& s) { return s.used == 0; });
+  if (empty > 1) slabs_.remove_if([&](const Slab& s) { return &s == &slab; });
 }
 
 int Cache::open() {

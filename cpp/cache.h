@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -33,26 +34,34 @@ struct CacheShape {
   int value_index(int slot) const { return slot % kPage * kLanes; }
 };
 
-// Memory for pages: what is given back is used again, and what is far more than needed returns to the system.
+// Memory for pages, in slabs of several that the system may back with huge pages. What is given back is used again;
+// slabs that nobody uses return to the system, except for one.
 class Pages {
  public:
   using Page = std::shared_ptr<std::byte>;
 
-  explicit Pages(std::size_t page_bytes) : page_bytes_(page_bytes) {}
+  explicit Pages(std::size_t page_bytes);
   Page take();
   std::size_t used() const { return used_; }
 
  private:
-  struct Free {
-    void operator()(std::byte* bytes) const;
+  struct Slab {
+    explicit Slab(std::size_t bytes);
+    ~Slab();
+    Slab(const Slab&) = delete;
+
+    void* map;
+    std::size_t bytes;
+    int used = 0;
+    std::vector<std::byte*> free;
   };
-  using Owned = std::unique_ptr<std::byte, Free>;
 
-  void give(Owned bytes);
+  Slab& fullest();
+  void give(Slab& slab, std::byte* page);
 
-  std::size_t page_bytes_;
+  std::size_t page_bytes_, slab_pages_;
   std::size_t used_ = 0;
-  std::vector<Owned> free_;
+  std::list<Slab> slabs_;
 };
 
 class Cache {

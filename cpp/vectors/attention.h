@@ -16,9 +16,15 @@
 
 namespace headstart {
 
-// Scores of the 16 tokens of a key group, for every query of a tile; out[q * stride + token].
+template <std::size_t bytes>
+inline void prefetch(const void* memory) {
+  for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(static_cast<const char*>(memory) + line);
+}
+
+// Scores of the 16 tokens of a key group, for every query of a tile; out[q * stride + token]. `ahead`: the group whose
+// turn will come in a while, asked for now; or null.
 template <class S, class T, int queries>
-void score_group(const T* keys, int head_size, const float* query, float* out, int stride) {
+void score_group(const T* keys, const T* ahead, int head_size, const float* query, float* out, int stride) {
   using F = typename S::F;
   for (int lane = 0; lane < kLanes; lane += S::width, keys += S::width, out += S::width) {
     F even[queries], odd[queries];
@@ -29,12 +35,21 @@ void score_group(const T* keys, int head_size, const float* query, float* out, i
     };
     int d = 0;
     for (; d + 2 <= head_size; d += 2) {
+      if (ahead && lane == 0) prefetch<2 * kLanes * sizeof(T)>(ahead + d * kLanes);
       step(d, even);
       step(d + 1, odd);
     }
     if (d < head_size) step(d, even);
     for (int q = 0; q < queries; ++q) S::store(out + q * stride, S::add(even[q], odd[q]));
   }
+}
+
+// What is read after the values of a page: those of the next one, or the keys of the next chunk.
+template <class T>
+inline const T* after_values(const Tile& tile, int page) {
+  const bool last = (page + 1) * kPage % kChunk == 0;
+  page = std::min(page + 1, (tile.slots - 1) / kPage);
+  return reinterpret_cast<const T*>(tile.pages[page] + (last ? tile.keys : tile.values));
 }
 
 // sums[q] += weights[q][i] * value of slot + i, for `columns` registers of the values' numbers.
@@ -46,9 +61,15 @@ void mix_columns(const Tile& tile, int slot, int count, const float* weights, in
     for (int c = 0; c < columns; ++c) sum[q][c] = S::load(sums + q * tile.padded + column + c * S::width);
   while (count > 0) {
     const int here = std::min(count, kPage - slot % kPage);
-    const T* values = reinterpret_cast<const T*>(tile.pages[slot / kPage] + tile.values);
-    values += slot % kPage * kLanes;
+    const int page = slot / kPage;
+    const T* values = reinterpret_cast<const T*>(tile.pages[page] + tile.values) + slot % kPage * kLanes;
+    const T* ahead = after_values<T>(tile, page) + slot % kPage * kLanes;
     for (int i = 0; i < here; ++i) {
+      constexpr int together = 64 / (kLanes * sizeof(T));  // tokens of one line
+      for (int c = 0; c < columns && i % together == 0; ++c) {
+        const int number = column + c * S::width;
+        if (number % kLanes == 0) __builtin_prefetch(ahead + number * kPage + i * kLanes);
+      }
       F value[columns];
       for (int c = 0; c < columns; ++c) {
         const int number = column + c * S::width;
@@ -78,7 +99,7 @@ void mix_slots(const Tile& tile, int slot, int count, const float* weights, floa
 // The functions above for 1, 2, ... queries.
 template <class S, class T>
 struct ByQueries {
-  using Score = void (*)(const T*, int, const float*, float*, int);
+  using Score = void (*)(const T*, const T*, int, const float*, float*, int);
   using Mix = void (*)(const Tile&, int, int, const float*, float*);
   template <std::size_t... q>
   static constexpr std::array<Score, sizeof...(q)> scores(std::index_sequence<q...>) {
@@ -130,8 +151,14 @@ class Attention {
     return keys + slot % kPage / kLanes * kLanes * tile_.head_size;
   }
 
-  void score(int slot, float* out, int stride) const {
-    ByQueries<S, T>::score[queries_ - 1](group(slot), tile_.head_size, tile_.query, out, stride);
+  // The part of a slot's page of values that is as far from its start as a group is from that of its keys.
+  const T* values(int slot, int group) const {
+    const T* values = reinterpret_cast<const T*>(tile_.pages[slot / kPage] + tile_.values);
+    return values + group % kPage / kLanes * kLanes * tile_.head_size;
+  }
+
+  void score(int slot, const T* ahead, float* out, int stride) const {
+    ByQueries<S, T>::score[queries_ - 1](group(slot), ahead, tile_.head_size, tile_.query, out, stride);
   }
 
   void score_runs() {
@@ -141,14 +168,16 @@ class Attention {
         first = std::min(first, parts_[r].first);
         run = std::max(run, parts_[r].run);
       }
-    for (int at = first / kLanes * kLanes; at < run; at += kLanes) score(start_ + at, scores_ + at, kChunk);
+    for (int at = first / kLanes * kLanes; at < run; at += kLanes)
+      score(start_ + at, at + kPage < run ? group(start_ + at + kPage) : values(start_ + first, at), scores_ + at,
+            kChunk);
   }
 
   void score_tails() {
     const bool none = std::all_of(parts_, parts_ + tile_.rows, [](const Part& p) { return p.run >= p.end; });
     if (none) return;
     for (int slot = tile_.pending / kLanes * kLanes; slot < tile_.slots; slot += kLanes) {
-      score(slot, pending_, kLanes);
+      score(slot, nullptr, pending_, kLanes);
       for (int r = 0; r < tile_.rows; ++r)
         for (int at = parts_[r].run; at < parts_[r].end; ++at) {
           const int token = tail(r, at) - slot;
