@@ -6,8 +6,12 @@ Generic in their numbers: fractions in, fractions out. Knows nothing of verifier
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from headstart.law import Law, Number
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.law import Law, Number, total
 from headstart.theory.speed import acceptance, total_variation
 from headstart.toy.rules import Rule
 
@@ -42,12 +46,9 @@ def drafts_acceptance(p: Law, q: Law, drafts: int) -> Number:
     >>> drafts_acceptance(p, q, 2)
     Fraction(19, 25)
     """
-    best: Number = 1
-    inside_p, inside_q = 0 * best, 0 * best
-    for a, b in _by_ratio(p, q):
-        inside_p, inside_q = inside_p + a, inside_q + b
-        best = min(best, 1 - inside_p + 1 - (1 - inside_q) ** drafts)
-    return best
+    a, b = _by_ratio(p, q)
+    cuts = 1 - np.add.accumulate(a) + 1 - (1 - np.add.accumulate(b)) ** drafts
+    return min(1, *cuts.tolist())
 
 
 def coupling_acceptance(p: Law, q: Law) -> Number:
@@ -77,14 +78,11 @@ def coupling_acceptance(p: Law, q: Law) -> Number:
     >>> coupling_acceptance(p, q)
     Fraction(43, 62)
     """
-    total: Number = 0
-    pairs = _by_ratio(p, q)
-    before, after = 0, sum(b for _, b in pairs)
-    for a, b in pairs:
-        before, after = before + a, after - b
-        if a > 0 and b > 0:
-            total = total + 1 / (before / a + after / b)
-    return total
+    a, b = _by_ratio(p, q)
+    before = np.add.accumulate(a)
+    after = np.append(np.add.accumulate(b[:0:-1])[::-1], 0 * b[:1])
+    both = (a > 0) & (b > 0)
+    return total(1 / (before[both] / a[both] + after[both] / b[both]))
 
 
 def coupling_floor(p: Law, q: Law) -> Number:
@@ -159,10 +157,15 @@ def _kept(target: Rule, draft: Rule, length: int, context: tuple[int, ...], keep
     return ChainTokens(token, block, bound)
 
 
-def _by_ratio(p: Law, q: Law) -> list[tuple[Number, Number]]:
-    """Pairs (p, q) of every token that either law can give, by p / q descending."""
-    pairs = [(p.prob(t), w) for t, w in q.support() if p.prob(t) > 0]
-    pairs.sort(key=lambda pair: pair[0] / pair[1], reverse=True)
-    only_p = [(w, 0 * w) for t, w in p.support() if not q.prob(t) > 0]
-    only_q = [(0 * w, w) for t, w in q.support() if not p.prob(t) > 0]
-    return only_p + pairs + only_q
+def _by_ratio(p: Law, q: Law) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Probabilities of every token that either law can give, by p / q descending."""
+    a, b = (_dense(law, max(p.size, q.size)) for law in (p, q))
+    only_p, rest = (a > 0) & ~(b > 0), b > 0
+    order = np.argsort(-(a[rest] / b[rest]), kind="stable")
+    return np.append(a[only_p], a[rest][order]), np.append(b[only_p], b[rest][order])
+
+
+def _dense(law: Law, size: int) -> NDArray[Any]:
+    out = np.zeros(size, dtype=law.weights.dtype)
+    out[np.arange(len(law.weights)) if law.ids is None else law.ids] = law.weights
+    return out
