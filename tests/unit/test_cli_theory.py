@@ -26,6 +26,11 @@ def test_laws_of_a_world_and_of_two_given_laws_agree():
     assert given["Tokens per pass"][2]["block verification"] == 2.25
 
 
+def test_a_world_with_a_memory_is_asked_after_its_first_word():
+    rows = figures("laws", "--world", "markov")["Acceptance of one drafted token"]
+    assert rows[0]["probability"] == 0.7
+
+
 def test_tables_show_exact_fractions():
     output = call("laws", "--world", "thirds").output
     assert "20/9" in output

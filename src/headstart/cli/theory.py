@@ -47,16 +47,19 @@ def laws(
     as_json: Json = False,
     plot: Plot = None,
 ) -> None:
-    """Acceptance, bounds and tokens per pass of a target and a draft whose laws are known."""
+    """Acceptance, bounds and tokens per pass of a target and a draft whose laws are known.
+
+    A world with a memory is asked after its first word.
+    """
     chosen = _world(p, q, world)
-    one, other = chosen.target(()), chosen.draft(())
+    one, other = chosen.target((0,)), chosen.draft((0,))
     single = (
         ("best possible: 1 - TV", theory.acceptance(one, other)),
         ("shared noise (coupled)", theory.coupling_acceptance(one, other)),
         ("floor of shared noise", theory.coupling_floor(one, other)),
     )
     many = tuple((k, theory.drafts_acceptance(one, other, k)) for k in range(1, drafts + 1))
-    chains = (theory.chain_tokens(chosen.target, chosen.draft, n) for n in range(draft_length + 1))
+    chains = (theory.chain_tokens(chosen.target, chosen.draft, n, context=(0,)) for n in range(draft_length + 1))
     tokens = tuple((n, chain.token, chain.block, chain.bound) for n, chain in enumerate(chains))
     sheets = [
         Sheet("Acceptance of one drafted token", ("rule", "probability"), single),
