@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart.protocols import Batch
-from support.passes import CONTEXT, Forest, batch_of, bits, fresh, made, plain, start
+from support.passes import CONTEXT, Forest, How, batch_of, bits, fresh, made, plain, start
 
 BACKENDS = ["reference", "native"]
 ROUNDS = {"reference": 12, "native": 200}
@@ -24,7 +24,7 @@ def random_tokens(count: int, seed: int = 0) -> list[int]:
 @pytest.mark.parametrize("name", ["llama", "mistral-window", "qwen2-half-windowed"])
 def test_random_accept_lengths_leave_what_a_fresh_pass_leaves(backend: str, name: str) -> None:
     """A draft of up to four tokens a round, accepted up to a random place, all of it included (case 21)."""
-    model, random = made(backend, name), np.random.default_rng(1)
+    model, random = made(How(name, backend)), np.random.default_rng(1)
     text = random_tokens(6)
     sequence = start(model, text[:-1])
     for _ in range(ROUNDS[backend]):
@@ -43,7 +43,7 @@ def test_random_accept_lengths_leave_what_a_fresh_pass_leaves(backend: str, name
 @pytest.mark.parametrize("accepted", range(5))
 def test_crossing_a_window_equals_recomputation(backend: str, name: str, accepted: int) -> None:
     """Prompt 6, window 5 or 7, 40 more tokens; each round turned down at the same place, or never (case 19)."""
-    model = made(backend, name)
+    model = made(How(name, backend))
     text = random_tokens(46)
     sequence, kept = start(model, text[:6]), 6
     expected = fresh(model, text)
@@ -61,7 +61,7 @@ def test_crossing_a_window_equals_recomputation(backend: str, name: str, accepte
 @pytest.mark.parametrize("depth", [1, 4, 9])
 def test_branches_cross_a_window_each_on_its_own(backend: str, depth: int) -> None:
     """Two branches of equal depth: each sees its own ancestors within the window, none of the other's."""
-    model, text = made(backend, "mistral-window"), random_tokens(4)
+    model, text = made(How("mistral-window", backend)), random_tokens(4)
     sequence = start(model, text)
     left, right = random_tokens(depth, 1), random_tokens(depth, 2)
     parents = [-1, -1, *range(2 * depth - 2)]
@@ -79,8 +79,8 @@ PROMPT = {"reference": random_tokens(24), "native": random_tokens(CONTEXT - 20)}
 @cache
 def one_by_one(backend: str, name: str) -> list[bytes]:
     """Logits along the prompt by plain decoding."""
-    plain(backend, name).after(PROMPT[backend])
-    return [plain(backend, name).after(PROMPT[backend][:end]) for end in range(1, len(PROMPT[backend]) + 1)]
+    plain(How(name, backend)).after(PROMPT[backend])
+    return [plain(How(name, backend)).after(PROMPT[backend][:end]) for end in range(1, len(PROMPT[backend]) + 1)]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
@@ -88,7 +88,7 @@ def one_by_one(backend: str, name: str) -> list[bytes]:
 @settings(deadline=None, max_examples=8)
 @given(data=st.data())
 def test_a_prompt_may_be_read_in_any_pieces(backend: str, name: str, data: st.DataObject) -> None:
-    model = made(backend, name)
+    model = made(How(name, backend))
     text = PROMPT[backend]
     cuts = sorted(data.draw(st.sets(st.integers(1, len(text) - 1), max_size=6)))
     sequence = model.open()

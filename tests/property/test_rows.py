@@ -17,10 +17,13 @@ from hypothesis import strategies as st
 
 from headstart import _native
 from headstart.protocols import Batch, Model, Rows
-from support.passes import TINY, Forest, Plain, batch_of, bits, made, plain
+from support.passes import TINY, Forest, How, Plain, batch_of, bits, made, plain, start
 
-CASES = [("reference", name, 1, None) for name in ("llama", "mistral-window", "qwen3", "llama-Q6_K")]
-CASES += [("native", name, threads, isa) for name in TINY for isa in _native.available_isas() for threads in (1, 2)]
+ISAS = _native.available_isas()
+CASES = [How(name, "reference") for name in ("llama", "mistral-window", "qwen3", "llama-Q6_K")]
+CASES += [How(name, threads=2, isa=isa) for name in TINY for isa in ISAS] + [How(name) for name in TINY]
+CASES += [How(name, "native", "float32", 2, isa) for name in ("llama", "mistral-window") for isa in ISAS]
+PROMPT = np.random.default_rng(8).integers(0, 4, 250).tolist()
 EASY = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -39,7 +42,8 @@ class History:
 
     def __init__(self, model: Model, plain: Plain, data: st.DataObject, most: int) -> None:
         self.model, self.plain, self.data, self.most = model, plain, data, most
-        self.texts: dict[int, list[int]] = {model.open(): []}
+        prompt = PROMPT[: data.draw(st.sampled_from([0, 5, 29] if most < 10 else [0, 5, 29, 250]))]
+        self.texts: dict[int, list[int]] = {start(model, prompt): list(prompt)}
 
     def a_pass(self) -> None:
         chosen = self.data.draw(st.lists(st.sampled_from(list(self.texts)), min_size=1, unique=True))
@@ -91,14 +95,12 @@ def play(model: Model, plain: Plain, data: st.DataObject, most: int) -> None:
         history.end()
 
 
-@pytest.mark.parametrize(("backend", "name", "threads", "isa"), CASES)
+@pytest.mark.parametrize("how", CASES, ids=str)
 @settings(EASY, max_examples=5)
 @given(data=st.data())
-def test_rows_keep_their_bits_in_any_company(
-    backend: str, name: str, threads: int, isa: str | None, data: st.DataObject
-) -> None:
+def test_rows_keep_their_bits_in_any_company(how: How, data: st.DataObject) -> None:
     """The yardstick is computed with the best instruction set, so this also says that all of them agree."""
-    play(made(backend, name, threads, isa), plain(backend, name), data, 40 if backend == "native" else 6)
+    play(made(how), plain(how), data, 30 if how.backend == "native" else 6)
 
 
 class Faulty:
@@ -133,14 +135,14 @@ class LastBit:
 
 @pytest.mark.parametrize("fault", ["forks are never cut", "a row sees its elder sibling", "width changes a bit"])
 def test_the_property_finds_planted_faults(fault: str) -> None:
-    model = Faulty(made("reference", "llama"), fault)
+    model = Faulty(made(How("llama")), fault)
 
     @settings(
         EASY, max_examples=200, database=None, derandomize=True, report_multiple_bugs=False, phases=[Phase.generate]
     )
     @given(data=st.data())
     def check(data: st.DataObject) -> None:
-        play(cast(Model, model), plain("reference", "llama"), data, 4)
+        play(cast(Model, model), plain(How("llama")), data, 4)
 
     with pytest.raises(AssertionError, match="text"):
         check()

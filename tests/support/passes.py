@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from typing import Any
+from dataclasses import astuple, dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
 
@@ -29,13 +29,27 @@ TINY: dict[str, dict[str, Any]] = {
 CONTEXT = 640
 
 
-@cache
-def made(backend: str, name: str, threads: int = 1, isa: str | None = None) -> Model:
-    """One of the tiny models, made once; ``isa`` forces the native backend's instruction set."""
-    weights = tiny_weights(context=CONTEXT, **TINY[name])
-    if isa is not None:
-        return NativeModel(weights, threads=threads, isa=isa)
-    return load_backend(weights, backend=backend, threads=threads)
+@dataclass(frozen=True)
+class How:
+    """A way to compute one of the tiny models; ``isa`` forces the native backend's instruction set."""
+
+    name: str
+    backend: str = "native"
+    precision: Literal["auto", "float32"] = "auto"
+    threads: int = 1
+    isa: str | None = None
+
+    def __str__(self) -> str:
+        return "-".join(str(part) for part in astuple(self) if part is not None)
+
+
+@lru_cache(maxsize=4)
+def made(how: How) -> Model:
+    """The model, made once for all the tests that ask for it in a row."""
+    weights = tiny_weights(context=CONTEXT, **TINY[how.name])
+    if how.isa is not None:
+        return NativeModel(weights, threads=how.threads, precision=how.precision, isa=how.isa)
+    return load_backend(weights, backend=how.backend, threads=how.threads, precision=how.precision)
 
 
 @dataclass
@@ -57,10 +71,10 @@ class Plain:
         return self.known[tuple(tokens)]
 
 
-@cache
-def plain(backend: str, name: str) -> Plain:
-    """The yardstick of one tiny model."""
-    return Plain(made(backend, name))
+@lru_cache(maxsize=4)
+def plain(how: How) -> Plain:
+    """The yardstick: the same backend and precision with one thread and the best instruction set."""
+    return Plain(made(replace(how, threads=1, isa=None)))
 
 
 @dataclass(frozen=True)
