@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
+
+from headstart.draft.vocabulary import Shared, Translation
 from headstart.errors import InputError, RefusedError
 from headstart.law import Law
 from headstart.protocols import Batch, Model, Needs, Rows
-from headstart.request import Request, row_law
-from headstart.tree import Draft, Origin
+from headstart.request import Request
+from headstart.tree import EMPTY, Draft, Origin
 
 __all__ = ["ModelDrafter"]
 
@@ -31,9 +34,10 @@ class ModelDrafter:
     Parameters
     ----------
     model : Model
-        Any model whose token ids mean the same as the target's; ids beyond the target's vocabulary are never drawn.
     vocab_size : int
         Number of the target's token ids.
+    translation : Translation or None
+        Between the target's ids and the model's own; None where they mean the same.
     style : {"auto", "greedy", "coupled", "sampled"}
         How tokens are drawn; ``"auto"`` takes what suits the request: greedy at temperature 0, coupled under the guarantee
         ``text``, sampled otherwise.
@@ -48,11 +52,20 @@ class ModelDrafter:
 
     needs = Needs()
 
-    def __init__(self, model: Model, vocab_size: int, *, style: Style = "auto", name: str = "model") -> None:
+    def __init__(
+        self,
+        model: Model,
+        vocab_size: int,
+        *,
+        translation: Translation | None = None,
+        style: Style = "auto",
+        name: str = "model",
+    ) -> None:
         if style not in ("auto", "greedy", "coupled", "sampled"):
             raise InputError(f"draft style {style!r} is unknown; use auto, greedy, coupled or sampled")
         self.name = name
-        self._model, self._vocab_size, self._style = model, min(vocab_size, model.vocab_size), style
+        self._model, self._style = model, style
+        self._translation = translation if translation is not None else Shared(vocab_size, model.vocab_size)
         self._sequences: dict[int, int] = {}
         self._cached: dict[int, list[int]] = {}
 
@@ -63,17 +76,22 @@ class ModelDrafter:
 
     def propose(self, request: Request, budget: int) -> Draft:
         """Draw a chain of up to ``budget`` tokens, fewer where the draft model's own context ends."""
-        budget = min(budget, self._model.context - len(request.tokens) + 1)
+        context = self._translation.context(request.tokens)
+        if context is None:
+            return EMPTY
+        budget = min(budget, self._model.context - len(context) + 1)
         if budget <= 0:
             raise RefusedError(f"the text reached the draft model's context of {self._model.context} tokens")
         origin = self._origin(request)
-        rows, row = self._catch_up(request)
+        rows, row = self._catch_up(request.id, context)
         tokens: list[int] = []
         laws: list[Law] = []
         for node in range(budget):
             if node:
-                rows, row = self._advance(request.id, tokens[-1:])
+                rows, row = self._advance(request.id, [self._translation.token(tokens[-1])])
             law = self._law(request, rows, row, tokens)
+            if law is None:
+                break
             tokens.append(self._draw(request, law, node, origin))
             laws.append(law)
         return Draft.chain(tokens, origin=origin, laws=laws if origin == "sampled" else None)
@@ -100,18 +118,18 @@ class ModelDrafter:
             return "coupled" if request.guarantee == "text" else "sampled"
         return "coupled" if self._style == "coupled" else "sampled"
 
-    def _catch_up(self, request: Request) -> tuple[Rows, int]:
+    def _catch_up(self, request_id: int, tokens: Sequence[int]) -> tuple[Rows, int]:
         """Drop what the target turned down and read what it committed; gives the row that follows the whole text."""
-        cached, tokens = self._cached[request.id], request.tokens
+        cached = self._cached[request_id]
         same = 0
         while same < min(len(cached), len(tokens) - 1) and cached[same] == tokens[same]:
             same += 1
         if same < len(cached):
-            old = self._sequences[request.id]
-            self._sequences[request.id] = self._model.fork(old, same)
+            old = self._sequences[request_id]
+            self._sequences[request_id] = self._model.fork(old, same)
             self._model.close(old)
             del cached[same:]
-        return self._advance(request.id, tokens[same:])
+        return self._advance(request_id, tokens[same:])
 
     def _advance(self, request_id: int, tokens: Sequence[int]) -> tuple[Rows, int]:
         """Read tokens, in passes of bounded size; gives the row that follows the last of them."""
@@ -124,11 +142,14 @@ class ModelDrafter:
             self._cached[request_id].extend(part)
         return rows, len(part) - 1
 
-    def _law(self, request: Request, rows: Rows, row: int, drafted: Sequence[int]) -> Law:
-        """The law the next token is drawn from: the request's own sampling on the ids that the target has."""
+    def _law(self, request: Request, rows: Rows, row: int, drafted: Sequence[int]) -> Law | None:
+        """The law the next token is drawn from: the request's own sampling, in the target's ids; None if it is empty."""
         history = [*request.tokens, *drafted]
         sampling = replace(request.sampling, temperature=0.0) if self._style == "greedy" else request.sampling
-        return row_law(sampling, rows, row, history, request.prompt_length, self._vocab_size)
+        logits = self._translation.logits(rows.logits(row))
+        if not logits.max() > -np.inf and not np.isnan(logits).any():
+            return None
+        return sampling.law(logits, history, request.prompt_length)
 
     def _draw(self, request: Request, law: Law, node: int, origin: Origin) -> int:
         if origin == "certain":

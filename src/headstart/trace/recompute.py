@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -42,10 +42,8 @@ def load_traced(trace: Trace, source: str | Path, *, threads: int | None = None)
             f"the trace was made with {header['model']['name']} (fingerprint {str(header['model']['fingerprint'])[:16]}), "
             f"and {source} is another model ({found[:16]})"
         )
-    made = [
-        load_backend(weights, backend=backend, threads=threads, precision=precision)
-        for backend, precision in (("native", "auto"), ("native", "float32"))
-    ]
+    precisions: tuple[Literal["auto", "float32"], ...] = ("auto", "float32")
+    made = [load_backend(weights, threads=threads, precision=precision) for precision in precisions]
     for model in made:
         if model.numerics_id == header["numerics_id"]:
             return model
