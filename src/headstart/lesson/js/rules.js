@@ -18,12 +18,13 @@ export function repair(rule, p, q, word) {
   if (rule === 'p') return p;
   if (rule !== 'without') return residual(p, q).law;
   const rest = p.map((x, i) => (i === word ? 0 : x));
-  return rest.some((x) => x > 0) ? rest : p;
+  const total = rest.reduce((a, b) => a + b, 0);
+  return total > 0 ? rest.map((x) => x / total) : p;
 }
 
 /**
  * Samples in slices. `run({p, q, rule, seed, n}, paint)` starts, or goes on where the same run stood; paint gets
- * {total, words: counts by word, kinds: counts by drafted, kept, emitted, done}.
+ * {total, words: counts by word, done}.
  */
 export function sampler() {
   let stop = () => {};
@@ -34,7 +35,7 @@ export function sampler() {
     stop();
     if (next !== key || now.n < seen.total) {
       key = next;
-      seen = { total: 0, words: now.p.map(() => 0), kinds: new Map(), done: false };
+      seen = { total: 0, words: now.p.map(() => 0), done: false };
     }
     seen.done = seen.total === now.n;
     paint(seen);
@@ -49,10 +50,8 @@ export function sampler() {
       const word = pick(q, coins.draw('propose', i));
       const kept = keeps(rule, p, q, word, coins.draw('accept', i));
       const out = kept ? word : pick(repairs[word], coins.draw('recover', i));
-      const kind = `${word}${kept ? 1 : 0}${out}`;
       seen.total += 1;
       seen.words[out] += 1;
-      seen.kinds.set(kind, (seen.kinds.get(kind) || 0) + 1);
       if (i % 64 === 63) yield;
       if (i % 64 === 63 && performance.now() - painted > 60) { painted = performance.now(); paint(seen); }
     }

@@ -15,8 +15,9 @@ export function parseTrace(lines) {
   return { header: one('header'), rounds: records.filter((r) => r.type === 'round'), result: one('result'), timings: one('timings'), lines };
 }
 
-/** The text of a token id; bytes that are only part of a character show as a box. */
+/** The text of a token id; bytes that are only part of a character show as a box, a token without text as an end mark. */
 export function tokenText(trace, id) {
+  if (trace.result.special_ids?.includes(id)) return '\u220e';
   const words = trace.result.vocabulary[id];
   return typeof words === 'string' ? words : '\u25a1';
 }

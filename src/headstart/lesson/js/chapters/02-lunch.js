@@ -56,7 +56,7 @@ export default {
     const second = figure(reveal, { title: 'lunch.curve', badge: 'trace' });
     const curve = plot({ x: { min: 1, max: 16, ticks: [1, 2, 4, 8, 12, 16], word: 'lunch.x' }, y: { min: 0, max: 1, ticks: [], word: 'lunch.y' }, word: 'lunch.alt' });
     const facts = h('p', { class: 'note' });
-    second.stage.append(curve.root, h('ul', { class: 'legend' }, h('li', { class: 'key ink', w: 'lunch.measured' }), h('li', { class: 'key dash', w: 'lunch.ideal' })), facts);
+    second.stage.append(curve.root, h('ul', { class: 'legend' }, h('li', { class: 'key ink', w: 'lunch.measured' }), h('li', { class: 'key dash p', w: 'lunch.ideal' })), facts);
     if (live.available) second.controls.append(measure());
     prose(reveal, 'lunch.after');
     question(reveal, 'lunch', 'cost');

@@ -12,7 +12,7 @@ import { say } from '../words.js';
 
 const MOST = 200000;
 const CHANCE = 3.59; // z that the three words' shares all stay below, 999 times in a thousand
-const SLOW_DOWN = 3; // evidence of a thousand to one
+const CAUGHT = 3; // evidence of a thousand to one
 
 const PRESETS = { start: ['50,30,20', '30,20,50'], bare: ['10,40,50', '50,40,10'] };
 
@@ -70,10 +70,10 @@ function laboratory(root, ctx) {
     out.root.classList.toggle('off', n > 0 && shares.some((x, i) => Math.abs(x - p[i]) > bands[i] + 1e-12));
     out.update(shares, { ticks: p, bands: n ? bands : null, texts: shares.map((x) => (n ? percent(x, 2) : '–')) });
     say(gap, 'residual.tv', { n: grouped(n), tv: n ? decimal(variation(shares, p), 4) : '–', band: n ? decimal(Math.min(1, Math.max(...bands)), 4) : '–' });
-    const power = money(seen, p, q);
+    const power = money(seen.words, p, q);
     meter.style.setProperty('--v', Math.max(0, Math.min(1, power / 6)));
-    meter.classList.toggle('red', power >= SLOW_DOWN);
-    const words = power === Infinity ? 'residual.never' : power >= SLOW_DOWN ? 'residual.caught' : 'residual.fair';
+    meter.classList.toggle('red', power >= CAUGHT);
+    const words = power === Infinity ? 'residual.never' : power >= CAUGHT ? 'residual.caught' : 'residual.fair';
     const odds = power > 12 ? `10^${Math.floor(power)}` : grouped(Math.max(1, Math.round(10 ** power)));
     if (seen.done && n) ctx.tell(verdict, words, { odds }); else say(verdict, words, { odds });
   }
