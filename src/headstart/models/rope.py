@@ -20,7 +20,7 @@ __all__ = ["make_rope", "scaling_type"]
 _PLAIN = ("default", "none")
 _TYPES = ("linear", "llama3", "yarn")
 
-Floats = NDArray[np.float64]
+_Floats = NDArray[np.float64]
 
 
 def scaling_type(scaling: Fields) -> str:
@@ -42,7 +42,7 @@ def make_rope(
     *,
     context: int,
     interleaved: bool = False,
-    divisors: Floats | None = None,
+    divisors: _Floats | None = None,
 ) -> Rope:
     """Work out all scaling.
 
@@ -92,7 +92,7 @@ def _factor(scaling: Fields) -> float:
     return factor
 
 
-def _llama3(frequencies: Floats, scaling: Fields, context: int) -> Floats:
+def _llama3(frequencies: _Floats, scaling: Fields, context: int) -> _Floats:
     """Long waves are slowed by the factor, short ones kept, those between blended by their wavelength."""
     factor = _factor(scaling)
     low, high = scaling.number("low_freq_factor"), scaling.number("high_freq_factor")
@@ -104,7 +104,7 @@ def _llama3(frequencies: Floats, scaling: Fields, context: int) -> Floats:
     return kept * frequencies + (1 - kept) * frequencies / factor
 
 
-def _yarn(frequencies: Floats, base: float, scaling: Fields, context: int) -> Floats:
+def _yarn(frequencies: _Floats, base: float, scaling: Fields, context: int) -> _Floats:
     """A linear ramp over the pairs, from kept (fast) to interpolated (slow) frequencies."""
     original = scaling.integer("original_max_position_embeddings", context, low=1)
     size = 2 * len(frequencies)
@@ -120,7 +120,7 @@ def _yarn(frequencies: Floats, base: float, scaling: Fields, context: int) -> Fl
     if begin == end:
         end += 0.001
     slowed = np.clip((np.arange(len(frequencies)) - begin) / (end - begin), 0.0, 1.0)
-    blended: Floats = frequencies * (1 - slowed) + frequencies / _factor(scaling) * slowed
+    blended: _Floats = frequencies * (1 - slowed) + frequencies / _factor(scaling) * slowed
     return blended
 
 
