@@ -27,8 +27,7 @@ from headstart import decode
 from headstart.backends import load_backend
 from headstart.coins import RoundCoins
 from headstart.control import Controller
-from headstart.draft import make_drafter
-from headstart.draft.vocabulary import Translation, translate
+from headstart.draft import make_drafter, pair
 from headstart.errors import InputError, RefusedError
 from headstart.grammar import Matcher
 from headstart.options import Options, check_int
@@ -61,8 +60,9 @@ class Engine:
         ``"lookup"`` (default), ``"model"`` (with ``draft_model``), ``"none"``, or an object of your own.
     draft_model : str, Path, Model or None
         A second, smaller model; makes ``"model"`` the default drafter.
-    draft_vocabulary : {"auto", "same", "intersection"}
-        How the draft model's token ids are used; see ``headstart.draft.vocabulary``.
+    draft_vocabulary : {"auto", "same", "intersection", "strings"}
+        How the draft model's token ids are used: find out (default), as they are, among the tokens both vocabularies have, or
+        by respelling its text. What was found is in ``Engine.note``.
     threads : int or None
         Threads of a pass; all available cores by default.
     context : int or None
@@ -102,13 +102,14 @@ class Engine:
         self.model, own_tokenizer, own_template, self.name = load(model)
         self.tokenizer = tokenizer if tokenizer is not None else own_tokenizer
         self.chat_template = chat_template if chat_template is not None else own_template
-        self._draft = load(draft_model) if draft_model is not None else None
-        self._translation: Translation | None = None
-        if self._draft is not None:
-            sizes = self.model.vocab_size, self._draft[0].vocab_size
-            self._translation = translate(self.tokenizer, self._draft[1], *sizes, mode=draft_vocabulary)
         self._drafters: dict[str, Drafter] = {}
-        self._drafter = drafter if drafter is not None else ("model" if self._draft else "lookup")
+        self.note: str | None = None
+        if draft_model is not None:
+            draft, draft_tokenizer, _, _ = load(draft_model)
+            self._drafters["model"], self.note = pair(
+                self.model, self.tokenizer, draft, draft_tokenizer, vocabulary=draft_vocabulary
+            )
+        self._drafter = drafter if drafter is not None else ("model" if draft_model is not None else "lookup")
         self._controller = Controller()
         self._prefixes = PrefixCache(self.model)
         self._numbers = itertools.count()
@@ -123,11 +124,6 @@ class Engine:
         from headstart.models.fingerprint import fingerprint
 
         return fingerprint(load(self._source))
-
-    @property
-    def note(self) -> str | None:
-        """What the user should know of the pair of models; None if nothing."""
-        return self._translation.note if self._translation is not None else None
 
     def __enter__(self) -> Engine:
         return self
@@ -286,9 +282,7 @@ class Engine:
         if not isinstance(drafter, str):
             return drafter
         if drafter not in self._drafters and drafter != "none":
-            self._drafters[drafter] = make_drafter(
-                drafter, self.model, self._draft[0] if self._draft else None, self._translation
-            )
+            self._drafters[drafter] = make_drafter(drafter)
         return self._drafters.get(drafter)
 
     def _encode_chat(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:

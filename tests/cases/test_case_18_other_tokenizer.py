@@ -53,14 +53,15 @@ class Other:
 
 @pytest.mark.parametrize("prompt", PROMPTS)
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
-def test_equal_to_plain(prompt, temperature):
+@pytest.mark.parametrize("vocabulary", ["auto", "strings"])
+def test_equal_to_plain(prompt, temperature, vocabulary):
     options = {"raw": True, "max_tokens": 64, "temperature": temperature, "seed": 1}
     plain = make(drafter="none").generate(prompt, **options)
     drafted_tokens = 0
     for length in LENGTHS:
         draft = Other()
-        one = make(draft_model=draft)
-        assert "another tokenizer" in one.note
+        one = make(draft_model=draft, draft_vocabulary=vocabulary)
+        assert ("another tokenizer" if vocabulary == "auto" else "respelled") in one.note
         drafted = one.generate(prompt, draft_length=length, **options)
         assert both(drafted) == both(plain)
         read = [token for tokens in draft.given for token in tokens]

@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from headstart.errors import InputError, RefusedError
 
-__all__ = ["MODES", "Intersection", "Shared", "Translation", "differing_ids", "translate"]
+__all__ = ["MODES", "Intersection", "Shared", "Translation", "differing_ids", "read_text", "translate"]
 
-MODES = ("auto", "same", "intersection")
-"""How a draft model's vocabulary is used: find out, take ids as they are, or draw among the tokens both have."""
+MODES = ("auto", "same", "intersection", "strings")
+"""How a draft model's vocabulary is used: find out, take ids as they are, draw among the tokens both have, or respell its text."""
 
 
 class Translation(Protocol):
@@ -80,17 +80,7 @@ class Intersection:
         self.note = f"the draft model has another tokenizer: it draws among the {len(self._ours)} tokens that both vocabularies have"
 
     def context(self, tokens: Sequence[int]) -> Sequence[int] | None:
-        body = tokens[1:] if tokens and tokens[0] == self._target.bos_id else tokens
-        raw = b"".join(self._target.token_bytes(token) for token in body)
-        try:
-            text = raw.decode()
-        except UnicodeDecodeError as error:
-            if error.end < len(raw) or len(raw) - error.start >= 4:  # not a character cut short: bytes that are no text
-                text = raw.decode(errors="replace")
-            else:
-                return None
-        ids = list(self._draft.encode(text, special=True))
-        return [self._draft.bos_id, *ids] if self._draft.add_bos else ids
+        return read_text(tokens, self._target, self._draft)
 
     def token(self, token: int) -> int:
         return self._to_draft[token]
@@ -99,6 +89,20 @@ class Intersection:
         out = np.full(self._target_size, -np.inf, np.float32)
         out[self._ours] = logits[self._theirs]
         return out
+
+
+def read_text(tokens: Sequence[int], target: Any, draft: Any) -> list[int] | None:
+    """Write the text of the target's tokens in the draft's, with at most one first token; None while it ends inside a character."""
+    body = tokens[1:] if tokens and tokens[0] == target.bos_id else tokens
+    raw = b"".join(target.token_bytes(token) for token in body)
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        if error.end == len(raw) and len(raw) - error.start < 4 and error.reason == "unexpected end of data":
+            return None
+        text = raw.decode(errors="replace")
+    ids = list(draft.encode(text, special=True))
+    return ([draft.bos_id, *ids] if draft.add_bos else ids) or None
 
 
 def differing_ids(target: Any, draft: Any, size: int) -> list[int]:
