@@ -63,7 +63,11 @@ class _Commands(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(BROKEN_PIPE) from None
         except Exception as error:
-            if hasattr(error, "exit_code") or "HEADSTART_TRACEBACK" in os.environ:  # the former is typer's own
+            if hasattr(error, "format_message") and type(error).__name__ != "NoArgsIsHelpError":
+                command = error.ctx.command_path if getattr(error, "ctx", None) else "headstart"
+                typer.echo(f"headstart: {error.format_message().rstrip('.')}; see {command} --help", err=True)
+                raise typer.Exit(error.exit_code) from None
+            if hasattr(error, "exit_code") or "HEADSTART_TRACEBACK" in os.environ:
                 raise
             typer.echo(f"headstart: {_unforeseen(error)}", err=True)
             raise typer.Exit(1) from None

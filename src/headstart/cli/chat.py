@@ -42,6 +42,7 @@ def chat(
     threads: options.Threads = None,
     context: options.Context = None,
     precision: options.Precision = "auto",
+    backend: options.Backend = "native",
 ) -> None:
     """Talk with a model. /reset begins anew, /stats shows figures, /exit leaves; Ctrl-C stops an answer."""
     engine = options.load_engine(
@@ -51,6 +52,7 @@ def chat(
         threads=threads,
         context=context,
         precision=precision,
+        backend=backend,
         temperature=temperature,
         top_k=top_k,
         top_p=top_p,
@@ -142,7 +144,7 @@ class _Conversation:
             return "nothing was answered yet"
         tokens = sum(result.statistics.tokens for result in self.results)
         cached = self.results[-1].statistics.cached_tokens
-        return f"{len(self.results)} answers, {tokens} tokens; the last: {figures(self.results[-1])}; {cached} tokens were not read again"
+        return f"{len(self.results)} answered, {tokens} tokens; the last: {figures(self.results[-1])}; {cached} tokens were not read again"
 
 
 def _next_line(interactive: bool) -> str | None:

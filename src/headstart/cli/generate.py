@@ -53,6 +53,7 @@ def generate(
     threads: options.Threads = None,
     context: options.Context = None,
     precision: options.Precision = "auto",
+    backend: options.Backend = "native",
 ) -> None:
     """Answer a prompt. Only the answer goes to stdout; the figures go to stderr."""
     text = read_prompt(prompt, file, raw=raw)
@@ -67,6 +68,7 @@ def generate(
         threads=threads,
         context=context,
         precision=precision,
+        backend=backend,
         temperature=temperature,
         top_k=top_k,
         top_p=top_p,

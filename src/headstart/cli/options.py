@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from headstart.engine import Engine
 
 __all__ = [
+    "Backend",
     "Context",
     "DraftLength",
     "DraftModel",
@@ -51,6 +52,9 @@ Context = Annotated[
 ]
 Precision = Annotated[
     str, typer.Option(help="auto (int8 activations for quantised weights) or float32.", rich_help_panel=MODEL)
+]
+Backend = Annotated[
+    str, typer.Option(help="native, or reference: NumPy, slow, for comparison.", rich_help_panel=MODEL)
 ]
 Drafter = Annotated[
     str | None,
@@ -101,6 +105,7 @@ def load_engine(
     threads: int | None,
     context: int | None,
     precision: str,
+    backend: str,
     **request: Any,
 ) -> Engine:
     """Load the models, with a word on a terminal's stderr meanwhile; options of requests are checked before."""
@@ -118,6 +123,7 @@ def load_engine(
             threads=threads,
             context=context,
             precision=precision,
+            backend=backend,
             **request,
         )
 
