@@ -43,12 +43,16 @@ def load_traced(trace: Trace, source: str | Path, *, threads: int | None = None)
             f"and {source} is another model ({found[:16]})"
         )
     precisions: tuple[Literal["auto", "float32"], ...] = ("auto", "float32")
-    made = [load_backend(weights, threads=threads, precision=precision) for precision in precisions]
-    for model in made:
+    found_ids = []
+    for backend, precision in (("native", "auto"), ("native", "float32"), ("reference", "auto"), ("reference", "float32")):
+        if backend == "reference" and not header["numerics_id"].startswith("reference"):
+            break
+        model = load_backend(weights, backend=backend, threads=threads, precision=precision)
         if model.numerics_id == header["numerics_id"]:
             return model
+        found_ids.append(model.numerics_id)
     raise RefusedError(
-        f"the trace was made with {header['numerics_id']} and this machine computes with {made[0].numerics_id}; laws are "
+        f"the trace was made with {header['numerics_id']} and this machine computes with {found_ids[0]}; laws are "
         "bit-equal only within one, so check it where it was made, or force its instruction set by HEADSTART_ISA"
     )
 
