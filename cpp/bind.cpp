@@ -3,9 +3,11 @@
 
 #include "bind_matrix.h"
 #include "bind_model.h"
+#include "bind_sampling.h"
 
 NB_MODULE(_native, m) {
   m.doc() = "Headstart's native kernels.";
   headstart::bind_matrix(m);
   headstart::bind_model(m);
+  headstart::bind_sampling(m);
 }

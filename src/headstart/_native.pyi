@@ -79,3 +79,27 @@ class Model:
         wanted: NDArray[np.bool_],
         taps: Sequence[int],
     ) -> Result: ...
+
+def warp(
+    logits: NDArray[np.float32],
+    top: float,
+    inverse_temperature: float,
+    top_k: int,
+    top_p: float,
+    min_p: float,
+    isa: str | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64] | None]: ...
+def race(
+    weights: NDArray[np.float64],
+    ids: NDArray[np.int64] | None,
+    key: tuple[int, int],
+    count: int,
+    isa: str | None = None,
+) -> list[int]: ...
+def pick(weights: NDArray[np.float64], u: float) -> int: ...
+def excess(
+    p: NDArray[np.float64], q: NDArray[np.float64], scale: float, isa: str | None = None
+) -> tuple[NDArray[np.float64], float]: ...
+def total(values: NDArray[np.float64], isa: str | None = None) -> float: ...
+def words(key: tuple[int, int], counter: tuple[int, int]) -> tuple[int, int]: ...
+def log(x: float) -> float: ...

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from headstart.errors import InputError
 from headstart.law import Law, Number
+from headstart.native import native
 
 __all__ = ["Coin", "RoundCoins", "exp", "log", "noise", "pick", "race", "threefry", "uniform", "words"]
 
@@ -129,7 +130,7 @@ def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Exponential function, within 2 ulp, the same bits everywhere; 0 below -708 and infinite above 709.
+    """Exponential function, within 2 ulp, the same bits everywhere; 0 from -708 down and infinite above 709.
 
     Notes
     -----
@@ -142,7 +143,7 @@ def exp(x: NDArray[np.float64]) -> NDArray[np.float64]:
     for c in EXP[1:]:
         y = y * r + c
     y = np.ldexp(y, k.astype(np.int32))
-    return np.asarray(np.where(x < -708.0, 0.0, np.where(x > 709.0, np.inf, y)))
+    return np.asarray(np.where(x <= -708.0, 0.0, np.where(x > 709.0, np.inf, y)))
 
 
 def noise(key: Key, ids: NDArray[Any]) -> NDArray[np.float64]:
@@ -157,6 +158,10 @@ def race(law: Law, key: Key, count: int = 1) -> list[int]:
     The winner is a sample of ``law``, the same as the argmax of ``log(weight)`` plus Gumbel noise; the first k are a draw
     of k without replacement. Ties go to the lowest id. Tokens of weight 0 do not run.
     """
+    weights = law.weights.astype(np.float64, copy=False)
+    if native is not None:
+        winners: list[int] = native.race(weights, law.ids, key, count)
+        return winners if law.ids is None else law.ids[winners].tolist()
     ids, weights = _runners(law)
     with np.errstate(over="ignore"):
         times = -log(noise(key, ids)) / weights
@@ -173,11 +178,14 @@ def _runners(law: Law) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
 
 
 def pick(law: Law, u: float) -> int:
-    """Sample by one uniform: the first id whose running sum of weights exceeds ``u`` times the whole."""
-    running = np.add.accumulate(law.weights.astype(np.float64))
-    at = int(np.searchsorted(running, u * running[-1], side="right"))
-    if at == len(running):  # u * total was rounded up to the total: the last token that has any weight
-        at = int(np.searchsorted(running, running[-1], side="left"))
+    """Sample by one uniform: the first id whose running sum of weights exceeds ``u``."""
+    weights = law.weights.astype(np.float64, copy=False)
+    if native is not None:
+        at = native.pick(weights, u)
+    else:
+        at = int(np.searchsorted(np.add.accumulate(weights), u, side="right"))
+        if at == len(weights):  # they fall short of 1 by rounding: the last token that has any
+            at = int(np.flatnonzero(weights)[-1])
     return at if law.ids is None else int(law.ids[at])
 
 
@@ -196,7 +204,12 @@ class Coin:
 
 @lru_cache(maxsize=4096)
 def _derived(key: Key, counter: Key) -> Key:
-    return words(key, counter)
+    return _words(key, counter)
+
+
+def _words(key: Key, counter: Key) -> Key:
+    """Same as words, natively."""
+    return words(key, counter) if native is None else native.words(key, counter)
 
 
 class RoundCoins:
@@ -236,7 +249,7 @@ class RoundCoins:
         key = _derived(self._choice, (position, 1))
         tokens = race(law, key, count)
         if self._log is not None:
-            self._log.append(Coin("target", position, uniform(*words(key, (tokens[0], 0))), tokens[0]))
+            self._log.append(Coin("target", position, uniform(*_words(key, (tokens[0], 0))), tokens[0]))
         return tokens
 
     def accept(self, numerator: Number, denominator: Number, node: int) -> bool:
@@ -259,7 +272,7 @@ class RoundCoins:
         if (stream, node) in self._drawn:
             raise AssertionError(f"the {stream} coin of node {node} in round {self._number} was drawn twice")
         self._drawn.add((stream, node))
-        u = float(uniform(*words(self._round, (node + 1, STREAMS[stream]))))
+        u = float(uniform(*_words(self._round, (node + 1, STREAMS[stream]))))
         if self._log is not None:
             self._log.append(Coin(stream, node, u))
         return u

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.native import native
+
 __all__ = ["Excess", "Law", "excess", "total"]
 
 Number = Any
@@ -118,8 +120,8 @@ class Excess:
     """What is left of one law above another: ``max(scale * p - q, 0)``, its mass, and p for an empty remainder."""
 
     weights: NDArray[Any]
-    ids: NDArray[np.int64] | None
     mass: Number
+    ids: NDArray[np.int64] | None
     fallback: Law
 
     def law(self) -> Law:
@@ -154,5 +156,9 @@ def excess(p: Law, q: Law, scale: Number = 1) -> Excess:
     >>> excess(Law.of([0.5, 0.5]), Law.of([0.8, 0.2])).law().weights
     array([0., 1.])
     """
-    weights = np.maximum(scale * p.weights - q.on(p), 0 * p.weights)
-    return Excess(weights, p.ids, total(weights), p)
+    there = q.on(p)
+    if native is not None and p.weights.dtype == there.dtype == np.float64:
+        left, mass = native.excess(p.weights, there, scale)
+        return Excess(left, mass, p.ids, p)
+    weights = np.maximum(scale * p.weights - there, 0 * p.weights)
+    return Excess(weights, total(weights), p.ids, p)

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from headstart.coins import exp, log
 from headstart.errors import NumericsError
 from headstart.law import Law, total
+from headstart.native import native
 
 __all__ = ["warp"]
 
-BUCKETS_PER_NAT = 32.0
-BUCKETS = 1024
-"""Top-p sums weights by bucket of logit, best bucket first, and token by token within the bucket where the edge lies."""
+EDGES = 0x3FF0000000000000 - (np.arange(2048, dtype=np.uint64) << np.uint64(47))
+"""Bits of 2048 numbers from 1 down to 2**-63, 32 to an octave: top-p sums weights down to one of these, then one by one."""
 
 
 def warp(
@@ -76,15 +76,18 @@ def _cut(
         raise NumericsError(_complaint(top, row))
     if temperature == 0:
         return Law.certain(best, len(logits))
+    inverse = min(1.0 / temperature, 1.7976931348623157e308)
+    if native is not None:
+        weights, ids = native.warp(logits, top, inverse, min(top_k, len(logits)), top_p, min_p)
+        return Law(weights, ids, len(logits))
     ids = _largest(logits, top_k) if 0 < top_k < len(logits) else None
     kept = logits if ids is None else logits[ids]
-    inverse = min(1.0 / temperature, 1.7976931348623157e308)
     with np.errstate(over="ignore"):
         scaled = (kept.astype(np.float64) - top) * inverse
     weights = exp(scaled)
     keep = np.ones(len(kept), dtype=bool)
     if top_p < 1:
-        keep = _nucleus(kept, scaled, weights, top_p)
+        keep = _nucleus(kept, weights, top_p)
     if min_p > 0:
         keep &= weights >= min_p
     if top_p < 1 or min_p > 0:
@@ -108,22 +111,28 @@ def _largest(logits: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     return np.sort(np.concatenate([above, equal])).astype(np.int64)
 
 
-def _nucleus(
-    logits: NDArray[np.float32], scaled: NDArray[np.float64], weights: NDArray[np.float64], top_p: float
-) -> NDArray[np.bool_]:
-    """Tokens such that all that are likelier sum to less than ``top_p`` of the whole."""
+def _nucleus(logits: NDArray[np.float32], weights: NDArray[np.float64], top_p: float) -> NDArray[np.bool_]:
+    """Tokens such that all that are likelier sum to less than ``top_p`` of the whole, the best among them."""
     goal = top_p * total(weights)
-    bucket = np.minimum(scaled * -BUCKETS_PER_NAT, BUCKETS - 1).astype(np.int64)
-    upto = np.add.accumulate(np.bincount(bucket, weights, BUCKETS))
-    edge = min(int(np.searchsorted(upto, goal)), BUCKETS - 1)
-    keep = bucket < edge
-    inside = np.flatnonzero(bucket == edge)
-    inside = inside[np.argsort(-logits[inside], kind="stable")]
-    start = float(upto[edge - 1]) if edge else 0.0
-    before = np.add.accumulate(np.concatenate([[start], weights[inside]]))[:-1]
-    keep[inside[before < goal]] = True
+    edges = EDGES.view(np.float64)
+    above, below = 0, len(edges) - 1  # what is above the first edge falls short of the goal
+    while below - above > 1:
+        middle = (above + below) // 2
+        short = _total_above(weights, edges[middle]) < goal
+        above, below = (middle, below) if short else (above, middle)
+    floor = edges[below] if below < len(edges) - 1 else -1.0
+    keep: NDArray[np.bool_] = weights > edges[above]
+    between = np.flatnonzero((weights > floor) & ~keep)
+    between = between[np.argsort(-logits[between], kind="stable")]
+    start = _total_above(weights, edges[above])
+    before = np.add.accumulate(np.concatenate([[start], weights[between]]))[:-1]
+    keep[between[before < goal]] = True
     keep[np.argmax(logits)] = True
     return keep
+
+
+def _total_above(weights: NDArray[np.float64], floor: float) -> float:
+    return float(total(np.where(weights > floor, weights, 0.0)))
 
 
 def _typical(law: Law, mass: float) -> Law:

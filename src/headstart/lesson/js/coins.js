@@ -54,9 +54,9 @@ export function log(x) {
   return k * LN2_HIGH + (s + s + (s * (r * z) + k * LN2_LOW));
 }
 
-/** Exponential function; 0 below -708 and infinite above 709. */
+/** Exponential function; 0 from -708 down and infinite above 709. */
 export function exp(x) {
-  if (x < -708) return 0;
+  if (x <= -708) return 0;
   if (x > 709) return Infinity;
   const k = x * LOG2_E + ROUNDER - ROUNDER;
   const r = x - k * LN2_HIGH - k * LN2_LOW;
@@ -97,14 +97,13 @@ export function race(weights, positionKey) {
   return best;
 }
 
-/** Sample weights by one uniform: the first id whose running sum exceeds u times the whole. */
+/** Sample weights by one uniform: the first id whose running sum exceeds u, or the last of positive weight. */
 export function pick(weights, u) {
-  const total = weights.reduce((a, b) => a + b, 0);
   let running = 0;
   let last = -1;
   for (let token = 0; token < weights.length; token++) {
     running += weights[token];
-    if (running > u * total) return token;
+    if (running > u) return token;
     if (weights[token] > 0) last = token;
   }
   return last;

@@ -1,0 +1,50 @@
+// Vector work of coins and laws, one set of functions for each instruction set; all give the bits of the NumPy twins in
+// coins.py, law.py and warp.py: float64, + - x / only, nothing fused, sums in 16 lanes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "../matrix.h"
+
+namespace headstart {
+
+constexpr std::size_t kLanes = 16;
+constexpr std::size_t kChunk = 256;  // tokens whose noise is made at a time
+constexpr std::size_t kStrip = 32;   // logits that share one entry in `maxima`
+
+struct Key {
+  std::uint32_t first, second;
+};
+
+struct SamplingKernels {
+  // out[i] = exp((logits[i] - top) * inverse), for arguments <= 0.
+  void (*weigh)(const float* logits, std::size_t n, double top, double inverse, double* out);
+  // Sum of the values above `floor`: value i is added to lane i mod 16, then the lanes are added left to right.
+  double (*total_above)(const double* values, std::size_t n, double floor);
+  double total(const double* values, std::size_t n) const {
+    return total_above(values, n, -std::numeric_limits<double>::infinity());
+  }
+  void (*scale)(double* values, std::size_t n, double factor);
+  // out[i] = max(scale * p[i] - q[i], 0).
+  void (*excess)(const double* p, const double* q, std::size_t n, double scale, double* out);
+  // The largest logit of each strip of kStrip.
+  void (*maxima)(const float* logits, std::size_t n, float* out);
+  // Bit i: whether any of the 16 values from values[16 i] on is above `floor`; n <= 64 * 16.
+  std::uint64_t (*above)(const double* values, std::size_t n, double floor);
+  // gap[i] = 1 - U of token ids[i], or of token first + i where ids is null; n <= kChunk.
+  void (*gaps)(Key key, const std::int64_t* ids, std::uint32_t first, std::size_t n, double* gap);
+  // Bit i: whether any of 16 tokens could be in front, gap <= limit * weight; n <= kChunk.
+  std::uint32_t (*contenders)(const double* gap, const double* weights, std::size_t n, double limit);
+};
+
+// Throws nothing; the set must be one that this machine has.
+const SamplingKernels& sampling_kernels(Isa isa);
+
+const SamplingKernels& portable_sampling();
+const SamplingKernels& avx2_sampling();
+const SamplingKernels& avx512_sampling();
+const SamplingKernels& neon_sampling();
+
+}  // namespace headstart

@@ -1,0 +1,7 @@
+#include "body.h"
+
+namespace headstart {
+
+const SamplingKernels& neon_sampling() { return kBody; }
+
+}  // namespace headstart
