@@ -127,7 +127,8 @@ def _byte_level(fields: Fields, tokens: list[str], kinds: list[int]) -> tuple[Ba
     family = _ALIASES.get(given, given)
     if family not in _FAMILIES:
         raise UnsupportedModelError(
-            f"{fields.source}: its pre-tokenizer is {given or 'not named'!r}; supported are {', '.join(_FAMILIES)}."
+            f"{fields.source}: its pre-tokenizer is {repr(given) if given else 'not named'}; "
+            f"supported are {', '.join(_FAMILIES)}."
         )
     merges = [(left, right) for left, _, right in (merge.partition(" ") for merge in fields.strings("merges"))]
     backend = _bpe(fields.source, tokens, merges, ignore_merges=family == "llama-bpe")
