@@ -1,8 +1,34 @@
-"""Settings of the whole suite."""
+"""Settings of the whole suite: ``pytest --profile=long`` runs many thousands of random examples instead of hundreds."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+
+import pytest
 from hypothesis import settings
 
-settings.register_profile("shared", deadline=None, derandomize=True)  # a busy machine is no failure; runs repeat
+# a busy machine is no failure; runs repeat
+settings.register_profile("shared", deadline=None, derandomize=True)
+settings.register_profile(
+    "long", settings.get_profile("shared"), max_examples=20_000, derandomize=False, print_blob=True
+)
 settings.load_profile("shared")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--profile", default="shared", choices=["shared", "long"], help="how many random examples to try")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile(config.getoption("--profile"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _models_are_let_go() -> Iterator[None]:
+    """Let go of the models that tests share, before the interpreter ends."""
+    yield
+    for module in ("support.kit", "support.requests", "support.passes"):
+        for value in vars(sys.modules[module]).values() if module in sys.modules else ():
+            if hasattr(value, "cache_clear"):
+                value.cache_clear()

@@ -237,7 +237,7 @@ class Engine:
             sampling=options.sampling(options.all_processors(matcher, ends, vocab_size)),
             ends=Ends(max_tokens, ends, limit_reason=limit_reason),
             text=TextStream(
-                self._spoken,
+                spoken(self.tokenizer),
                 stops=options.stops,
                 include_stop=options.include_stop,
                 min_tokens=options.min_tokens,
@@ -258,10 +258,6 @@ class Engine:
         elif options.draft_length == 0:
             request.statistics.note = "draft_length is 0"
         return request
-
-    def _spoken(self, token: int) -> bytes:
-        """What a token adds to the text: nothing if it is special."""
-        return b"" if token in self.tokenizer.special_ids else bytes(self.tokenizer.token_bytes(token))
 
     def _limit(self, tokens: Sequence[int], options: Options) -> tuple[int, str]:
         """How many tokens may be made, and what the limit is called."""
@@ -346,7 +342,7 @@ class Stream:
         try:
             self.start()
             while not self.done:
-                self._engine._step([self.request])
+                self.advance()
                 yield from self.request.text.take()
         finally:
             self.close()
@@ -401,6 +397,12 @@ class Stream:
             special_ids=tokenizer.special_ids,
         )
 
+    def advance(self) -> None:
+        """Run one round; its pieces come out of the iterator."""
+        self.start()
+        if not self.done:
+            self._engine._step([self.request])
+
     def close(self) -> None:
         """Stop, and free what the answer used."""
         if self._state == "closed":
@@ -414,6 +416,11 @@ class Stream:
         self.request.statistics.total_s = time.perf_counter() - self._begin
         if self.request.recorder is not None:
             self.request.recorder.finish(self.request)
+
+
+def spoken(tokenizer: Any) -> Callable[[int], bytes]:
+    """What each token adds to a text: its bytes, or nothing if it is special."""
+    return lambda token: b"" if token in tokenizer.special_ids else tokenizer.token_bytes(token)
 
 
 def rule_of(options: Options) -> Callable[[Draft], Verifier]:

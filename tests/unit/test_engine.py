@@ -77,9 +77,8 @@ def test_figures_of_a_scripted_run():
     truth = [*PROMPT, *engine(drafter="none").generate(PROMPT, max_tokens=40, seed=1).tokens]
     stream = engine(drafter=Scripted(truth, [4, 0, 2, 1])).stream(PROMPT, max_tokens=40, draft_length=4, seed=1)
     with stream:
-        stream.start()
         for _ in range(4):
-            stream._engine._step([stream.request])
+            stream.advance()
     figures = stream.result.statistics
     assert (figures.tokens_drafted, figures.tokens_accepted, figures.rounds, figures.tokens) == (16, 7, 4, 11)
     assert figures.tokens_per_pass == 2.75
