@@ -34,6 +34,9 @@ export function css(node, styles) {
 /** Shows or hides without moving anything else into place by script. */
 export function shown(node, yes) { node.hidden = !yes; return node; }
 
+/** Marks a button that would do nothing now; it keeps the focus, unlike one that is disabled. */
+export function able(node, yes) { node.setAttribute('aria-disabled', String(!yes)); }
+
 export const clamp = (x, low, high) => Math.min(high, Math.max(low, x));
 export const percent = (x, digits = 0) => `${(100 * x).toFixed(digits)}%`;
 /** A decimal without trailing zeros, at most `digits` after the point. */

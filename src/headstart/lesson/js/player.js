@@ -1,5 +1,5 @@
 // Playback: start again, back, play, step, and a slider over all steps. The step t lives in the state.
-import { calm, h, shown } from './dom.js';
+import { able, calm, h, shown } from './dom.js';
 import { label, say } from './words.js';
 
 /**
@@ -44,8 +44,9 @@ export function player(ctx, { pace = () => 900, word = 'play.slider' } = {}) {
     slide.style.setProperty('--v', last ? t / last : 0);
     count.textContent = `${t} / ${last}`;
     slide.setAttribute('aria-valuetext', count.textContent);
-    restart.disabled = back.disabled = t <= 0;
-    step.disabled = t >= last;
+    able(restart, t > 0);
+    able(back, t > 0);
+    able(step, t < last);
     if (timer && t >= last) pause(); else paint();
   }
   ctx.leave(pause);
@@ -55,10 +56,11 @@ export function player(ctx, { pace = () => 900, word = 'play.slider' } = {}) {
 /**
  * A bet before a reveal. `options` are word ids; the bet is kept in the knob `knob` (-1: none yet; 99: just look).
  *
- * A link to a later step shows the reveal as well. `values(state)` fills the placeholders of question and options. Returns {root, update(), placed()}; `reveal` is the node that stays hidden until a bet is placed, `answer` says
+ * A link to a question in it, or to a
+ * later step (`open(state)`), shows the reveal as well. `values(state)` fills the placeholders of question and options. Returns {root, update(), placed(), revealed()}; `reveal` is the node that stays hidden until a bet is placed, `answer` says
  * which option is right (a number, or a function of the state).
  */
-export function bet(ctx, { knob, question, options, answer, reveal, values = () => ({}) }) {
+export function bet(ctx, { knob, question, options, answer, reveal, values = () => ({}), open = ({ t }) => t > 0 }) {
   const name = `bet-${knob}`;
   const choices = options.map((word, i) => h('button', { type: 'button', class: 'bet-option', w: word, values: values(ctx.state), on: { click: () => place(i) } }));
   const skip = h('button', { type: 'button', class: 'quiet', w: 'bet.skip', on: { click: () => place(99) } });
@@ -71,6 +73,7 @@ export function bet(ctx, { knob, question, options, answer, reveal, values = () 
     ctx.set({ [knob]: i });
     ctx.narrate(result.textContent);
   }
+  const revealed = () => ctx.state[knob] >= 0 || ctx.state.at !== '' || open(ctx.state);
   function update() {
     const placed = ctx.state[knob];
     const filled = values(ctx.state);
@@ -84,10 +87,10 @@ export function bet(ctx, { knob, question, options, answer, reveal, values = () 
     shown(skip, placed < 0);
     shown(result, placed >= 0);
     if (placed >= 0) say(result, placed === right ? 'bet.won' : placed === 99 ? 'bet.looked' : 'bet.lost', {});
-    for (const node of [reveal].flat()) if (node) shown(node, placed >= 0 || ctx.state.t > 0);
+    for (const node of [reveal].flat()) if (node) shown(node, revealed());
     root.classList.toggle('placed', placed >= 0);
   }
   label(root.querySelector('.options'), 'bet.options');
   root.querySelector('.options').setAttribute('role', 'group');
-  return { root, update, placed: () => ctx.state[knob] >= 0 };
+  return { root, update, placed: () => ctx.state[knob] >= 0, revealed };
 }

@@ -1,6 +1,6 @@
 // Chapter 6: rule one, the accept coin; throw it and watch the kept fraction.
 import { roundCoins } from '../coins.js';
-import { css, decimal, grouped, h, percent, shown } from '../dom.js';
+import { able, css, decimal, grouped, h, percent, shown } from '../dom.js';
 import { bars, button, figure, legend, slider } from '../figure.js';
 import { bet } from '../player.js';
 import { prose } from '../prose.js';
@@ -70,7 +70,7 @@ export default {
       const ratio = b > 0 ? Math.min(1, a / b) : 1;
       share.update([n ? kept / n : 0], { ticks: [ratio], bands: n ? [CHANCE * Math.sqrt((ratio * (1 - ratio)) / n)] : null, texts: [n ? percent(kept / n, 1) : '–'] });
       shown(clear, n > 0);
-      for (const node of throws) node.disabled = n >= MOST;
+      for (const node of throws) able(node, n < MOST);
       const values = { n: grouped(n), kept: grouped(kept), share: n ? percent(kept / n, 1) : '', ratio: percent(ratio, 1), p: decimal(a), q: decimal(b) };
       const word = n === 0 ? 'coin.none' : 'coin.told';
       if (n) ctx.tell(fig.narration, word, values); else say(fig.narration, word, values);

@@ -1,6 +1,6 @@
 // Chapter 7: rule two, the residual; then break a rule and watch the evidence.
 import { columns } from '../columns.js';
-import { decimal, grouped, h, percent, shown } from '../dom.js';
+import { able, decimal, grouped, h, percent, shown } from '../dom.js';
 import { money } from '../evidence.js';
 import { bars, button, choice, figure, lawEditor, legend } from '../figure.js';
 import { bet, player } from '../player.js';
@@ -81,7 +81,7 @@ function laboratory(root, ctx) {
     const name = RULES.includes(now.rule) ? now.rule : 'residual';
     rule.update(name);
     const n = Math.max(0, Math.min(MOST, Math.round(now.n)));
-    for (const node of samples) node.disabled = n >= MOST;
+    for (const node of samples) able(node, n < MOST);
     shown(clear, n > 0);
     bench.run({ p, q, rule: name, seed: now.seed, n }, (seen) => paint(now, p, q, seen));
   };
@@ -94,14 +94,14 @@ export default {
     prose(root, 'residual.lead').classList.add('lead');
     const first = leftover(root, ctx);
     prose(root, 'residual.mid');
-    const wager = bet(ctx, { knob: 'guess', question: 'residual.bet', options: ['residual.b0', 'residual.b1', 'residual.b2'], answer: 1,
-      reveal: [] });
     const reveal = h('div');
+    const wager = bet(ctx, { knob: 'guess', question: 'residual.bet', options: ['residual.b0', 'residual.b1', 'residual.b2'], answer: 1,
+      reveal, open: ({ n }) => n > 0 });
     root.append(wager.root, reveal);
     const second = laboratory(reveal, ctx);
     prose(reveal, 'residual.break');
-    const wager2 = bet(ctx, { knob: 'guess2', question: 'residual.bet2', options: ['rule.p', 'rule.without', 'rule.always', 'rule.threshold'], answer: 1, reveal: [] });
     const reveal2 = h('div');
+    const wager2 = bet(ctx, { knob: 'guess2', question: 'residual.bet2', options: ['rule.p', 'rule.without', 'rule.always', 'rule.threshold'], answer: 1, reveal: reveal2, open: () => false });
     reveal.append(wager2.root, reveal2);
     prose(reveal2, 'residual.hidden');
     question(reveal2, 'residual', 'resample');
@@ -110,8 +110,6 @@ export default {
       const q = three(now.q3).map((x) => x / 100);
       wager.update();
       wager2.update();
-      shown(reveal, wager.placed());
-      shown(reveal2, wager2.placed());
       first(now, p, q);
       second(now, p, q);
     };
