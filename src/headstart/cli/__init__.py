@@ -7,6 +7,9 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command that the arguments ask for, and end the process with its exit code."""
-    from headstart.cli.app import app
+    try:
+        from headstart.cli.app import app
 
-    app()
+        app()
+    except KeyboardInterrupt:  # while modules were being loaded
+        raise SystemExit(130) from None

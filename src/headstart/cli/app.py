@@ -54,24 +54,32 @@ class _Commands(TyperGroup):
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
-        except HeadstartError as error:
-            typer.echo(f"headstart: {error}", err=True)
-            raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(BROKEN_PIPE) from None
         except Exception as error:
-            if hasattr(error, "format_message") and type(error).__name__ != "NoArgsIsHelpError":
-                command = error.ctx.command_path if getattr(error, "ctx", None) else "headstart"
-                typer.echo(f"headstart: {error.format_message().rstrip('.')}; see {command} --help", err=True)
-                raise typer.Exit(error.exit_code) from None
-            if hasattr(error, "exit_code") or "HEADSTART_TRACEBACK" in os.environ:
+            code, sentence = _ending(error)
+            if sentence is None:
                 raise
-            typer.echo(f"headstart: {_unforeseen(error)}", err=True)
-            raise typer.Exit(1) from None
+            typer.echo(f"headstart: {sentence}", err=True)
+            raise typer.Exit(code) from None
         return result
+
+
+def _ending(error: Exception) -> tuple[int, str | None]:
+    """Exit code and sentence for an error; no sentence where it is raised on as it is."""
+    code = getattr(error, "exit_code", None)
+    if isinstance(error, HeadstartError):
+        return error.exit_code, str(error)
+    if hasattr(error, "format_message") and type(error).__name__ != "NoArgsIsHelpError":  # typer's usage errors
+        context = getattr(error, "ctx", None)
+        where = context.command_path if context else "headstart"
+        return code or 2, f"{error.format_message().rstrip('.')}; see {where} --help"
+    if code is not None or "HEADSTART_TRACEBACK" in os.environ:
+        return 1, None
+    return 1, _unforeseen(error)
 
 
 def _unforeseen(error: Exception) -> str:
@@ -100,9 +108,12 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        typer.echo(f"headstart {version('headstart')}")
+        try:
+            typer.echo(f"headstart {version('headstart')}")
+        except PackageNotFoundError:
+            typer.echo("headstart, from a folder that was not installed")
         raise typer.Exit
 
 

@@ -82,6 +82,8 @@ def generate(
         verifier=verifier,
         raw=raw,
     )
+    if system is not None and engine.chat_template is None:
+        raise RefusedError(f"{engine.name} has no chat template to put --system in; write it into the prompt")
     given: Prompt = text if raw or engine.chat_template is None else options.messages(system, text)
     result, interrupted = _answer(engine, given, trace, show_origin=show_origin, quiet=as_json)
     report: dict[str, Any] = {"model": engine.name, **result.as_dict()}

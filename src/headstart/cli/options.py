@@ -53,9 +53,7 @@ Context = Annotated[
 Precision = Annotated[
     str, typer.Option(help="auto (int8 activations for quantised weights) or float32.", rich_help_panel=MODEL)
 ]
-Backend = Annotated[
-    str, typer.Option(help="native, or reference: NumPy, slow, for comparison.", rich_help_panel=MODEL)
-]
+Backend = Annotated[str, typer.Option(help="native, or reference: NumPy, slow, for comparison.", rich_help_panel=MODEL)]
 Drafter = Annotated[
     str | None,
     typer.Option(help="lookup, model or none. [default: lookup; model with --draft-model]", rich_help_panel=DRAFT),

@@ -18,6 +18,12 @@ from headstart.tree import Draft
 
 __all__ = ["load_traced", "recompute"]
 
+COMPUTED_WITH: tuple[tuple[str, Literal["auto", "float32"]], ...] = (
+    ("native", "auto"),
+    ("native", "float32"),
+    ("reference", "auto"),
+    ("reference", "float32"),
+)
 CHUNK = 256
 """Rows of one pass over the prompt."""
 
@@ -42,9 +48,8 @@ def load_traced(trace: Trace, source: str | Path, *, threads: int | None = None)
             f"the trace was made with {header['model']['name']} (fingerprint {str(header['model']['fingerprint'])[:16]}), "
             f"and {source} is another model ({found[:16]})"
         )
-    precisions: tuple[Literal["auto", "float32"], ...] = ("auto", "float32")
     found_ids = []
-    for backend, precision in (("native", "auto"), ("native", "float32"), ("reference", "auto"), ("reference", "float32")):
+    for backend, precision in COMPUTED_WITH:
         if backend == "reference" and not header["numerics_id"].startswith("reference"):
             break
         model = load_backend(weights, backend=backend, threads=threads, precision=precision)
