@@ -246,11 +246,14 @@ class RoundCoins:
 
     def rank(self, law: Law, position: int, count: int) -> list[int]:
         """Give the first ``count`` tokens of the race at a position; the first of them is :meth:`target`'s."""
-        key = _derived(self._choice, (position, 1))
-        tokens = race(law, key, count)
+        tokens = race(law, _derived(self._choice, (position, 1)), count)
         if self._log is not None:
-            self._log.append(Coin("target", position, uniform(*_words(key, (tokens[0], 0))), tokens[0]))
+            self._log.append(Coin("target", position, self.uniform_of(position, tokens[0]), tokens[0]))
         return tokens
+
+    def uniform_of(self, position: int, token: int) -> float:
+        """Target noise of one token at a position."""
+        return float(uniform(*_words(_derived(self._choice, (position, 1)), (token, 0))))
 
     def accept(self, numerator: Number, denominator: Number, node: int) -> bool:
         """Return True with probability ``min(1, numerator / denominator)``: ``u * denominator < numerator``.

@@ -132,8 +132,8 @@ def _wins(u: float, numerator: float, denominator: float) -> bool:
 
 
 def _check_draw(coin: Mapping[str, Any]) -> None:
-    """``before <= u * total < before + at``; a product rounded up to the total belongs to the last token of any weight."""
-    mark, after = coin["u"] * coin["total"], coin["before"] + coin["at"]
+    """``before <= u < before + at``; a u that the total falls short of by rounding belongs to the last token of any weight."""
+    mark, after = coin["u"], coin["before"] + coin["at"]
     inside = coin["before"] <= mark < after or (mark >= after == coin["total"] and coin["before"] < after)
     if not inside or not after <= coin["total"]:
         raise TraceError(
