@@ -79,7 +79,7 @@ def _trials_on(name: str) -> st.SearchStrategy[Trial]:
         "forced_tokens": st.dictionaries(st.integers(0, 20), token, max_size=3),
         "processors": st.just([odd_only]),
         "min_tokens": st.integers(0, 12),
-        "stop_token_ids": st.lists(token, min_size=1, max_size=vocab // 12),
+        "stop_token_ids": st.lists(token, min_size=1, max_size=vocab // 4),
         "include_stop": st.booleans(),
         "logprobs": st.integers(0, 4),
         "prompt_logprobs": st.integers(0, 2),

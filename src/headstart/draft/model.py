@@ -87,6 +87,8 @@ class ModelDrafter:
                 break
             tokens.append(self._draw(request, law, node, origin))
             laws.append(law)
+            if tokens[-1] in request.ends.eos_ids:
+                break
         return Draft.chain(tokens, origin=origin, laws=laws if origin == "sampled" else None)
 
     def observe(self, request: Request, tokens: Sequence[int], rows: Any) -> None:
