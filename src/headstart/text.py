@@ -1,10 +1,15 @@
-"""From tokens to text, as it is made: whole characters only, and nothing that may turn out to be a stop string."""
+"""From tokens to text, as it is made: whole characters only, and nothing that may turn out to be a stop string.
+
+What is held back, besides the bytes of half a character: an end that more text may still change (``characters``), and an end
+that a stop string may begin with. All of it is given out at the end of the answer, once.
+"""
 
 from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Sequence
 
+from headstart.characters import growing, has_marks
 from headstart.protocols import Kind
 from headstart.result import Piece
 
@@ -38,6 +43,8 @@ class TextStream:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._stops, self._include_stop = tuple(stops), include_stop
         self._unstoppable = min_tokens
+        self._deaf = 0  # so many held characters came too early to be of a stop string
+        self._marked = False
         self._stopped = False
         self._held = ""
         self._held_tokens: list[tuple[int, int, Kind]] = []  # token, where its text ends in `held`, origin
@@ -51,20 +58,19 @@ class TextStream:
 
     def push(self, token: int, origin: Kind) -> str | None:
         """Take one token; returns the stop string that it completes, if any."""
-        self._held += self._decoder.decode(self._token_bytes(token))
+        new = self._decoder.decode(self._token_bytes(token))
+        self._held += new
+        self._marked = self._marked or has_marks(new)
         unfinished = bool(self._decoder.getstate()[0])  # its last character ends in a later token
         self._held_tokens.append((token, len(self._held) + unfinished, origin))
         if self._unstoppable:
             self._unstoppable -= 1
-            self._give(len(self._held))
-            return None
-        found = [(at, stop) for stop in self._stops if (at := self._held.find(stop)) >= 0]
-        if found:
-            at, stop = min(found)
-            self._held = self._held[: at + len(stop) if self._include_stop else at]
+            self._deaf = len(self._held)
+        elif (stop := self._completed()) is not None:
             self._stopped = True
             return stop
-        self._give(len(self._held) - self._undecided())
+        size = len(self._held) - self._undecided()
+        self._give(size - growing(self._held[:size], marked=self._marked))
         return None
 
     def end(self, token: int, origin: Kind) -> None:
@@ -83,10 +89,19 @@ class TextStream:
         pieces, self._pieces = self._pieces, []
         return pieces
 
+    def _completed(self) -> str | None:
+        """The stop string in the held text that begins first, if any; what follows it is dropped, and itself if so asked."""
+        found = [(at, stop) for stop in self._stops if (at := self._held.find(stop, self._deaf)) >= 0]
+        if not found:
+            return None
+        at, stop = min(found)
+        self._held = self._held[: at + len(stop) if self._include_stop else at]
+        return stop
+
     def _undecided(self) -> int:
         """Length of the longest end of the held text that a stop string may begin with."""
         longest = max((len(stop) - 1 for stop in self._stops), default=0)
-        sizes = range(min(longest, len(self._held)), 0, -1)
+        sizes = range(min(longest, len(self._held) - self._deaf), 0, -1)
         return next((n for n in sizes if any(stop.startswith(self._held[-n:]) for stop in self._stops)), 0)
 
     def _give(self, size: int) -> None:
@@ -98,4 +113,5 @@ class TextStream:
         self._pieces.append(Piece(self._held[:size], tuple(token for token, _, _ in done), origin))
         self._given.append(self._held[:size])
         self._held = self._held[size:]
+        self._deaf = max(self._deaf - size, 0)
         self._held_tokens = [(token, end - size, kind) for token, end, kind in self._held_tokens[len(done) :]]

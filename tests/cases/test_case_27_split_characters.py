@@ -1,12 +1,15 @@
 """Case 27: split characters and the tail of the stream. vmlx-swift 148, hipfire 595, vllm 30204."""
 
+import itertools
 import json
 
 import pytest
 
 from support.kit import LENGTHS, Scripted, engine, random_model
 
-TEXT = "é🙂日本👩‍👩‍👧 é́."
+CHARACTERS = ["x", "e\u0301", "é", "🙂", "日", "本", "👩\u200d👩\u200d👧", " ", "o\u0302\u0323", "🇫🇷", "ที่", "."]
+TEXT = "".join(CHARACTERS)
+ENDS = {len("".join(CHARACTERS[:count])) for count in range(len(CHARACTERS) + 1)}
 
 
 def make(**options):
@@ -26,6 +29,8 @@ def test_pieces_join_and_characters_come_out_whole(length, cut):
         pieces = list(stream)
     assert "".join(piece.text for piece in pieces) == plain.text == stream.result.text
     assert tuple(t for piece in pieces for t in piece.tokens) == plain.tokens
+    ends = list(itertools.accumulate(len(piece.text) for piece in pieces))
+    assert set(ends[:-1]) <= ENDS | {len("xe")}, "only the first mark of a text may come apart from its letter"
     for piece in pieces[:-1]:
         assert "�" not in piece.text
         assert json.loads(json.dumps(piece.text)) == piece.text
