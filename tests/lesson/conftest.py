@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import functools
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+import uvicorn
 
+from headstart.engine import Engine
 from headstart.lesson import site
+from headstart.lesson.live import Live
+from headstart.lesson.server import create_app
+from headstart.toy import WORLDS
 from support.chromium import Chromium, find
 from support.reader import Reader
 
@@ -50,3 +56,18 @@ def reader(chromium: Chromium, address: str) -> Iterator[Reader]:
     someone = Reader(chromium, address)
     yield someone
     someone.well()
+
+
+@pytest.fixture
+def running() -> Iterator[str]:
+    """The lesson's own server with a toy engine behind it, on a free port."""
+    world = WORLDS["three-word"]
+    live = Live(lambda: Engine(world.model(), tokenizer=world.tokenizer(), drafter="lookup"))
+    server = uvicorn.Server(uvicorn.Config(create_app(live), log_level="warning", timeout_graceful_shutdown=2))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        server.should_exit = True
+        thread.join(timeout=10)
+    assert not thread.is_alive()

@@ -41,6 +41,7 @@ KEYS = {
     "ArrowUp": 38,
     "ArrowRight": 39,
     "ArrowDown": 40,
+    "End": 35,
     "Home": 36,
 }
 

@@ -9,7 +9,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,8 +143,7 @@ class Live:
             yield "loading", {}
         end = time.monotonic() + self._max_seconds
         for points in pass_times(self._loaded().model):
-            for point in points:
-                yield "point", {"rows": point.rows, "seconds": point.seconds}
+            yield "points", {"points": [asdict(point) for point in points]}
             if time.monotonic() > end:
                 raise _TooSlowError
 

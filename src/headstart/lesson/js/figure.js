@@ -32,7 +32,7 @@ export function choice(word, options, fn) {
   const select = h('select', { on: { change: () => fn(select.value) } },
     ...options.map(({ value, word: id, values }) => h('option', { value, w: id, values })));
   const root = h('label', { class: 'choice' }, h('span', { w: word }), select);
-  return { root, update: (value) => { select.value = value; } };
+  return { root, update: (value) => { select.value = value; if (select.selectedIndex < 0) select.selectedIndex = 0; } };
 }
 
 /** A native slider with its name and its value in words. Returns {root, input, update(value, shown)}. */

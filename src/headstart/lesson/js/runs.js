@@ -1,5 +1,6 @@
 // The runs that can be looked at: recorded ones by name, and the last live one.
 import { choice } from './figure.js';
+import { available } from './live.js';
 import { loadTrace, parseTrace, roundsOf } from './trace.js';
 
 /** Recorded runs; 'law' has no plain run beside it, since there only the distribution is the same. */
@@ -13,18 +14,16 @@ export function keepLive(drafted, plain) {
   return last;
 }
 
-export const hasLive = () => last !== null;
-
-/** A run as {drafted, plain}: two traces, the second null where there is none. */
+/** A run as {drafted, plain, badge}: two traces, the second null where there is none; without a live run yet, a recorded one. */
 export async function loadRun(name) {
-  if (name === 'live' && last) return last;
+  if (name === 'live' && last) return { ...last, badge: 'live' };
   const known = RUNS.includes(name) ? name : RUNS[0];
   const [drafted, plain] = await Promise.all([loadTrace(known), known === 'law' ? null : loadTrace(`${known}-plain`)]);
-  return { drafted, plain };
+  return { drafted, plain, badge: 'trace' };
 }
 
-/** A choice among runs; `names` are offered, and the live one once there is one. */
-export const runChoice = (names, fn) => choice('run.choose', [...names, 'live'].map((value) => ({ value, word: `run.${value}` })), fn);
+/** A choice among runs; `names` are offered, and the reader's own where there is an engine. */
+export const runChoice = (names, fn) => choice('run.choose', [...names, ...(available ? ['live'] : [])].map((value) => ({ value, word: `run.${value}` })), fn);
 
 /** When each round ends, in seconds from the first. */
 export function clock(trace) {

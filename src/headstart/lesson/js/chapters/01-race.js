@@ -67,7 +67,7 @@ export default {
       const ratio = decimal(slow / fast, 2);
       if (ended) ctx.tell(result, 'race.result', { passes: plain.passes, fewer: drafted.passes, ratio, tokens: plain.landed });
       else say(result, 'race.wait', {});
-      say(facts, 'race.facts', { slow: decimal(SHOW_MS / (1000 * slow), 0), prompt: run.prompt });
+      say(facts, 'race.facts', { slow: decimal(SHOW_MS / (1000 * slow), 0) });
     }
 
     /** Loads the chosen run, and lets it run at once the first time. */
@@ -75,10 +75,10 @@ export default {
       wanted = ctx.state.run;
       const loaded = await loadRun(wanted);
       if (gone || wanted !== ctx.state.run || !loaded.plain) return;
-      run = { plain: clock(loaded.plain), drafted: clock(loaded.drafted), prompt: wanted === 'live' ? '' : '' };
+      run = { plain: clock(loaded.plain), drafted: clock(loaded.drafted) };
       const ends = new Set([0, ...run.plain.map((r) => r.end), ...run.drafted.map((r) => r.end)]);
       times.splice(0, times.length, ...[...ends].sort((a, b) => a - b));
-      fig.badge(wanted === 'live' ? 'live' : 'trace');
+      fig.badge(loaded.badge);
       draw();
       if (start && !calm() && ctx.state.t === 0) controls.play();
     }

@@ -1,5 +1,5 @@
 // Chapter 2: why there is a free lunch. A pass reads every weight, for one token or for k.
-import { css, decimal, h, percent } from '../dom.js';
+import { able, css, decimal, h, percent } from '../dom.js';
 import { button, figure, slider } from '../figure.js';
 import * as live from '../live.js';
 import { bet } from '../player.js';
@@ -24,8 +24,8 @@ function pipes() {
     const number = h('output');
     return { fill, number, root: h('div', { class: 'row wide' }, h('span', { w: word }), h('div', { class: 'track' }, fill), number) };
   };
-  const memory = bar('p', 'lunch.memory');
-  const sums = bar('q', 'lunch.sums');
+  const memory = bar('ink', 'lunch.memory');
+  const sums = bar('plain', 'lunch.sums');
   const update = ({ floor, each }, k) => {
     const arithmetic = each * k;
     const pass = Math.max(floor, arithmetic);
@@ -64,12 +64,12 @@ export default {
     /** Measures on the reader's machine; points appear as they come. */
     function measure() {
       const node = button('lunch.measure', () => {
-        const points = [];
-        node.disabled = true;
+        if (node.ariaDisabled === 'true') return;
+        able(node, false);
         const stop = live.start('measure', {}, (event, seen) => {
-          if (event === 'point') { points.push(seen); if (points.length > 1) take({ ...data, machine: '', points: [...points].sort((a, b) => a.rows - b.rows) }, 'live'); }
+          if (event === 'points') take(seen, 'live');
           if (event === 'error') say(second.narration, `live.${seen.code}`, { message: seen.message || '' });
-          if (event === 'done' || event === 'error') node.disabled = false;
+          if (event === 'done' || event === 'error') able(node, true);
         });
         ctx.leave(stop);
       }, { primary: true });

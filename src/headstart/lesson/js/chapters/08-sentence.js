@@ -119,7 +119,7 @@ export default {
       if (gone || wanted !== ctx.state.run) return;
       trace = run.drafted;
       film = moments(trace);
-      fig.badge(wanted === 'live' ? 'live' : 'trace');
+      fig.badge(run.badge);
       draw();
     }
     function draw() {

@@ -88,6 +88,7 @@ export default {
       const rounds = roundsOf(trace);
       const { tokens, tokens_drafted: drafted, tokens_accepted: accepted } = trace.result;
       fig.badge(badge);
+      text.root.classList.toggle('faces', badge === 'whatif');
       text.update(rounds.flatMap((round) => round.tokens));
       columns.update(rounds);
       say(figures, 'sandbox.figures', { tokens, passes: rounds.length, rate: decimal(tokens / rounds.length, 2), kept: drafted ? percent(accepted / drafted) : '–',
@@ -104,7 +105,7 @@ export default {
       const run = await loadRun(now.source);
       if (gone || wanted !== ctx.state.source) return undefined;
       trace = run.drafted;
-      return draw(now.source === 'live' ? 'live' : 'trace');
+      return draw(run.badge);
     }
     return (now) => {
       source.update(now.source);
