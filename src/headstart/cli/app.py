@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "models": "headstart.cli.models:app",
         "trace": "headstart.cli.trace:app",
         "theory": "headstart.cli.theory:app",
+        "lesson": "headstart.lesson.server:serve",
     }
 )
 """Where each command is found; its module is imported when it is asked for."""
