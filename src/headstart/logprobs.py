@@ -13,7 +13,11 @@ from numpy.typing import NDArray
 
 from headstart.protocols import Rows
 
-__all__ = ["Logprob", "logprob"]
+__all__ = [
+    "Logprob",
+    "log_sum_exp",
+    "logprob",
+]
 
 
 @dataclass(frozen=True)

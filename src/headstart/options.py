@@ -16,7 +16,11 @@ from headstart.protocols import Drafter
 from headstart.sampling import Sampling
 from headstart.verify import GUARANTEES, VERIFIERS
 
-__all__ = ["Options"]
+__all__ = [
+    "Options",
+    "check_int",
+    "check_number",
+]
 
 MAX_DRAFT_LENGTH = 64
 MAX_LOGPROBS = 100

@@ -9,7 +9,10 @@ from collections.abc import Sequence
 
 from headstart.protocols import Model
 
-__all__ = ["PrefixCache"]
+__all__ = [
+    "PrefixCache",
+    "common_length",
+]
 
 
 class PrefixCache:

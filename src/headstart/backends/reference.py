@@ -19,7 +19,23 @@ from headstart.models.config import ModelConfig, Rope, Weights
 from headstart.models.dequantise import dequantise
 from headstart.protocols import Batch
 
-__all__ = ["ReferenceModel", "ReferenceRows", "round_to_int8"]
+__all__ = [
+    "Layer",
+    "Linear",
+    "Network",
+    "Pending",
+    "ReferenceModel",
+    "ReferenceRows",
+    "Token",
+    "attend",
+    "frozen",
+    "rms_norm",
+    "rotate",
+    "round_to_half",
+    "round_to_int8",
+    "silu",
+    "vector",
+]
 
 Array = NDArray[np.float32]
 Precision = Literal["auto", "float32"]

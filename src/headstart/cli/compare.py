@@ -32,14 +32,14 @@ def require_same(engine: Engine, prompt: Prompt, drafted: Result, plain: Result)
             f"{len(plain.tokens)}; please report this with the prompt and the seed {drafted.seed}"
         )
     one, other = drafted.tokens[at], plain.tokens[at]
-    gap = logit_gap(engine, [*engine.encode(prompt), *drafted.tokens[:at]], one, other)
+    gap = _logit_gap(engine, [*engine.encode(prompt), *drafted.tokens[:at]], one, other)
     raise DivergenceError(
         f"drafted and plain decoding differ at token {at} of the answer: {_shown(engine, one)} against "
         f"{_shown(engine, other)}, whose logits are {gap:.3g} apart; please report this with the prompt and the seed {drafted.seed}"
     )
 
 
-def logit_gap(engine: Engine, tokens: list[int], one: int, other: int) -> float:
+def _logit_gap(engine: Engine, tokens: list[int], one: int, other: int) -> float:
     """Difference between two tokens' logits after a text."""
     model = engine.model
     sequence = model.open()

@@ -29,7 +29,7 @@ DraftLength = Annotated[int, typer.Option(min=0, help="Drafted tokens a round.")
 
 
 @dataclass(frozen=True)
-class Sheet:
+class _Sheet:
     """One table: its first column is what the others are drawn against."""
 
     title: str
@@ -62,9 +62,9 @@ def laws(
     chains = (theory.chain_tokens(chosen.target, chosen.draft, n, context=(0,)) for n in range(draft_length + 1))
     tokens = tuple((n, chain.token, chain.block, chain.bound) for n, chain in enumerate(chains))
     sheets = [
-        Sheet("Acceptance of one drafted token", ("rule", "probability"), single),
-        Sheet("Best acceptance with more drafts for one place", ("drafts", "probability"), many),
-        Sheet("Tokens per pass", ("draft length", "token rejection", "block verification", "bound"), tokens),
+        _Sheet("Acceptance of one drafted token", ("rule", "probability"), single),
+        _Sheet("Best acceptance with more drafts for one place", ("drafts", "probability"), many),
+        _Sheet("Tokens per pass", ("draft length", "token rejection", "block verification", "bound"), tokens),
     ]
     _show(sheets, as_json=as_json, plot=plot)
 
@@ -89,7 +89,7 @@ def speed(
     best = theory.best_draft_length(given, **price, limit=lengths[-1]).draft_length
     rows = tuple(_speed_row(n, rates, price, best) for n in lengths)
     columns = ("draft length", "tokens", "spread", "cost", "speed-up", "break-even", "best")
-    _show([Sheet("Speed-up over plain decoding", columns, rows)], as_json=as_json, plot=plot)
+    _show([_Sheet("Speed-up over plain decoding", columns, rows)], as_json=as_json, plot=plot)
 
 
 def _speed_row(length: int, rates: list[float], price: dict[str, Any], best: int) -> tuple[Any, ...]:
@@ -111,7 +111,7 @@ def tokens(alpha: Alpha, draft_length: DraftLength = 4, as_json: Json = False, p
     rates = _numbers(alpha)
     by_position = rates if len(rates) > 1 else rates * draft_length
     rows = tuple(enumerate(theory.token_counts(by_position), 1))
-    _show([Sheet("Tokens in a pass", ("tokens", "probability"), rows)], as_json=as_json, plot=plot)
+    _show([_Sheet("Tokens in a pass", ("tokens", "probability"), rows)], as_json=as_json, plot=plot)
 
 
 @app.command()
@@ -125,7 +125,7 @@ def evidence(
     levels = (1e2, 1e3, 1e4, 1e6, 1e9)
     rows = tuple((f"{level:g}", theory.tokens_to_evidence(_law(truth), _law(p), level)) for level in levels)
     _show(
-        [Sheet("Tokens until the best bet has typically made this of 1", ("evidence", "tokens"), rows)],
+        [_Sheet("Tokens until the best bet has typically made this of 1", ("evidence", "tokens"), rows)],
         as_json=as_json,
         plot=plot,
     )
@@ -159,7 +159,7 @@ def _numbers(text: str) -> list[float]:
         raise InputError(f"{text!r} is not a list of numbers; give them as 0.9,0.8,0.7") from None
 
 
-def _show(sheets: Sequence[Sheet], *, as_json: bool, plot: Path | None) -> None:
+def _show(sheets: Sequence[_Sheet], *, as_json: bool, plot: Path | None) -> None:
     if plot is not None:
         _draw(sheets, plot)
     if as_json:
@@ -189,7 +189,7 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _draw(sheets: Sequence[Sheet], file: Path) -> None:
+def _draw(sheets: Sequence[_Sheet], file: Path) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -200,7 +200,7 @@ def _draw(sheets: Sequence[Sheet], file: Path) -> None:
     figure.savefig(file)
 
 
-def _curves(axes: Any, sheet: Sheet) -> None:
+def _curves(axes: Any, sheet: _Sheet) -> None:
     first, *others = sheet.columns
     for at, name in enumerate(others, 1):
         points = [(row[0], float(row[at])) for row in sheet.rows if isinstance(row[at], (int, float, Fraction))]

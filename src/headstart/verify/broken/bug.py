@@ -15,7 +15,15 @@ from headstart.verify.token import TokenRejection
 if TYPE_CHECKING:
     from headstart.request import Request
 
-__all__ = ["Bug", "Kind", "Recoin", "Redraft", "chain"]
+__all__ = [
+    "Bug",
+    "Kind",
+    "Recoin",
+    "Redraft",
+    "Redrafter",
+    "chain",
+    "honest",
+]
 
 Kind = Literal["law", "noise", "engine"]
 """A wrong rule; a coin that is looked at twice; a fault of what surrounds the rule."""

@@ -21,7 +21,14 @@ from headstart.verify.broken.bug import Bug
 if TYPE_CHECKING:
     from headstart.request import Request
 
-__all__ = ["FAULTS", "KeepsRejected", "StaleRows"]
+__all__ = [
+    "FAULTS",
+    "KeepsRejected",
+    "StaleRows",
+    "forget_the_text_of_the_round_before",
+    "look_for_the_end_after_the_round",
+    "process_the_committed_text_only",
+]
 
 
 class KeepsRejected:

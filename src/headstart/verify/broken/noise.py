@@ -15,7 +15,15 @@ from headstart.law import Law, Number, total
 from headstart.protocols import Coins, Laws, Verdict, Verifier
 from headstart.tree import Draft
 
-__all__ = ["Rekeyed", "by_position", "fix_by_accept", "one_for_siblings", "shared"]
+__all__ = [
+    "Rekeyed",
+    "Remembered",
+    "SharedNoise",
+    "by_position",
+    "fix_by_accept",
+    "one_for_siblings",
+    "shared",
+]
 
 Key = Callable[[Draft, int, int], Hashable]
 """Key of a coin, from the draft, the absolute position of the round, and the node."""

@@ -19,7 +19,11 @@ from headstart.verify.lossy import LossyLenience, LossyTypical
 from headstart.verify.multi_step import MultiStep
 from headstart.verify.token import TokenRejection
 
-__all__ = ["ZOO"]
+__all__ = [
+    "ZOO",
+    "siblings",
+    "two_leaves",
+]
 
 
 def siblings(law_of: Rule, coins: Coins) -> Draft:
