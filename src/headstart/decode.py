@@ -18,7 +18,7 @@ from headstart.protocols import Batch, Model
 from headstart.request import Request, RowLaws
 from headstart.tree import EMPTY, Draft
 
-__all__ = ["prefill", "step"]
+__all__ = ["admitted", "batch_of", "fit", "forced", "observe", "prefill", "propose", "step", "taps_of"]
 
 CHUNK = 256
 """Rows of one prefill pass: between two of them a request can be cancelled."""

@@ -39,7 +39,7 @@ from headstart.text import TextStream
 from headstart.tree import Draft, Origin
 from headstart.verify import choose
 
-__all__ = ["DEFAULT_MODEL", "Engine"]
+__all__ = ["DEFAULT_MODEL", "Engine", "rule_of", "spoken"]
 
 DEFAULT_MODEL = "smollm2-135m-instruct"
 
