@@ -13,13 +13,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headstart.engine import Engine, Stream
+    from headstart.engine import Engine
     from headstart.errors import HeadstartError
     from headstart.grammar import Grammar
     from headstart.law import Law
     from headstart.options import Options
     from headstart.protocols import Drafter, Model, Needs, Verdict, Verifier
     from headstart.result import Piece, Result, Statistics
+    from headstart.stream import Stream
     from headstart.tree import Draft
 
 __all__ = [
@@ -41,13 +42,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "engine": ("Engine", "Stream"),
+    "engine": ("Engine",),
     "errors": ("HeadstartError",),
     "grammar": ("Grammar",),
     "law": ("Law",),
     "options": ("Options",),
     "protocols": ("Drafter", "Model", "Needs", "Verdict", "Verifier"),
     "result": ("Piece", "Result", "Statistics"),
+    "stream": ("Stream",),
     "tree": ("Draft",),
 }
 
