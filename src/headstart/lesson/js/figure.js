@@ -1,5 +1,6 @@
 // The shared pieces of every figure: frame and badge, laws to drag, bars with gold ticks, areas, token strips.
 import { clamp, css, h, percent, shown } from './dom.js';
+import { hundredths, knob } from './laws.js';
 import { label, say, text } from './words.js';
 
 /** The toy vocabulary; names are in the words, the pictures are the same in every language. */
@@ -78,6 +79,13 @@ export function lawEditor({ who, size, set }) {
   return { root, update };
 }
 
+/** Both laws over two or three words, tied to the shared knobs. Returns {root, update(state)}. */
+export function editors(ctx, size) {
+  const both = ['p', 'q'].map((who) => ({ who, ...lawEditor({ who, size, set: (law) => ctx.set(knob(who, law)) }) }));
+  return { both, root: h('div', { class: 'columns' }, ...both.map((one) => one.root)),
+    update: (now) => { for (const { who, update } of both) update(hundredths(now, who, size)); } };
+}
+
 /** One entry moved to `value`; the others keep their proportions and the sum stays 100. */
 export function moved(hundredths, index, value) {
   const rest = 100 - hundredths[index];
@@ -115,6 +123,14 @@ export function bars({ size, kind = 'out', names = TOYS }) {
     row.number.textContent = texts ? texts[i] : percent(values[i] || 0, 1);
   });
   return { root, update };
+}
+
+/** One bar with a name and a number. Returns {root, update(share, shown)}. */
+export function gauge(word, kind) {
+  const fill = h('i', { class: `fill ${kind}` });
+  const number = h('output');
+  return { root: h('div', { class: 'row wide' }, h('span', { w: word }), h('div', { class: 'track' }, fill), number),
+    update: (share, words) => { css(fill, { '--v': share }); number.textContent = words; } };
 }
 
 /**

@@ -25,6 +25,18 @@ export async function loadRun(name) {
 /** A choice among runs; `names` are offered, and the reader's own where there is an engine. */
 export const runChoice = (names, fn) => choice('run.choose', [...names, ...(available ? ['live'] : [])].map((value) => ({ value, word: `run.${value}` })), fn);
 
+/** Hands over the run that the state names, whenever the name changes and the reader is still there: look(name, anew). */
+export function follow(ctx, take) {
+  let wanted = '';
+  let gone = false;
+  ctx.leave(() => { gone = true; });
+  return (name, anew = false) => {
+    if (name === wanted && !anew) return;
+    wanted = name;
+    loadRun(name).then((run) => { if (!gone && name === wanted) take(run); });
+  };
+}
+
 /** When each round ends, in seconds from the first. */
 export function clock(trace) {
   let now = 0;

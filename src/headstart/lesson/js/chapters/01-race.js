@@ -3,7 +3,7 @@ import { calm, css, decimal, h, shown } from '../dom.js';
 import { figure, legend, strip } from '../figure.js';
 import { bet, player } from '../player.js';
 import { prose } from '../prose.js';
-import { clock, loadRun, RUNS, runChoice } from '../runs.js';
+import { clock, follow, RUNS, runChoice } from '../runs.js';
 import { livePrompt } from '../liverun.js';
 import { say } from '../words.js';
 
@@ -41,7 +41,7 @@ export default {
     const scale = () => SHOW_MS / Math.max(times[times.length - 1], 1e-6);
     const controls = player(ctx, { pace: (t) => Math.max(16, (times[t + 1] - times[t]) * scale()) });
     const runs = runChoice(RUNS.slice(0, 3), (run) => { controls.pause(); ctx.set({ run, t: 0 }); controls.play(); });
-    fig.controls.append(controls.root, runs.root, livePrompt(ctx, { compare: true, done: () => { ctx.set({ run: 'live', t: 0 }); show(); controls.play(); } }));
+    fig.controls.append(controls.root, runs.root, livePrompt(ctx, { compare: true, done: () => { ctx.set({ run: 'live', t: 0 }); look('live', true); controls.play(); } }));
     const facts = h('p', { class: 'note' });
     fig.root.append(facts);
     const result = h('p', { class: 'result' });
@@ -53,9 +53,7 @@ export default {
       .map(([chapter, at]) => h('li', {}, h('a', { 'data-chapter': chapter, 'data-at': at, w: `${at}.q` })))));
 
     let run = null;
-    let wanted = '';
-    let gone = false;
-    ctx.leave(() => { gone = true; });
+    let first = true;
 
     function draw() {
       const now = ctx.state;
@@ -65,30 +63,31 @@ export default {
       const ended = t === times.length - 1;
       const [slow, fast] = [run.plain, run.drafted].map((rounds) => rounds[rounds.length - 1].end);
       const ratio = decimal(slow / fast, 2);
-      if (ended) ctx.tell(result, 'race.result', { passes: plain.passes, fewer: drafted.passes, ratio, tokens: plain.landed });
+      const [one, other] = [run.plain, run.drafted].map((rounds) => rounds.flatMap((round) => round.tokens));
+      const same = one.findIndex((token, i) => token.text !== other[i]?.text);
+      if (ended && same >= 0) ctx.tell(result, 'race.differ', { n: same + 1 });
+      else if (ended) ctx.tell(result, 'race.result', { passes: plain.passes, fewer: drafted.passes, ratio, tokens: plain.landed });
       else say(result, 'race.wait', {});
       say(facts, 'race.facts', { slow: decimal(SHOW_MS / (1000 * slow), 0) });
     }
 
-    /** Loads the chosen run, and lets it run at once the first time. */
-    async function show(start = false) {
-      wanted = ctx.state.run;
-      const loaded = await loadRun(wanted);
-      if (gone || wanted !== ctx.state.run || !loaded.plain) return;
+    /** Takes the chosen run, and lets it run at once the first time. */
+    const look = follow(ctx, (loaded) => {
+      if (!loaded.plain) return void ctx.set({ run: RUNS[0] });
       run = { plain: clock(loaded.plain), drafted: clock(loaded.drafted) };
       const ends = new Set([0, ...run.plain.map((r) => r.end), ...run.drafted.map((r) => r.end)]);
       times.splice(0, times.length, ...[...ends].sort((a, b) => a - b));
       fig.badge(loaded.badge);
       draw();
-      if (start && !calm() && ctx.state.t === 0) controls.play();
-    }
-    show(true);
+      if (first && !calm() && ctx.state.t === 0) controls.play();
+      first = false;
+    });
     return (now) => {
       runs.update(now.run);
       wager.update();
       shown(result, wager.placed());
-      if (now.run !== wanted) show();
-      else if (run) draw();
+      look(now.run);
+      if (run) draw();
     };
   },
 };

@@ -1,6 +1,6 @@
 // Chapter 2: why there is a free lunch. A pass reads every weight, for one token or for k.
-import { able, css, decimal, h, percent } from '../dom.js';
-import { button, figure, slider } from '../figure.js';
+import { able, decimal, h, percent } from '../dom.js';
+import { button, figure, gauge, slider } from '../figure.js';
 import * as live from '../live.js';
 import { bet } from '../player.js';
 import { plot } from '../plot.js';
@@ -19,20 +19,13 @@ export function roofline(points) {
 
 /** Two pipes: the weights that stream in, and the arithmetic that waits. */
 function pipes() {
-  const bar = (kind, word) => {
-    const fill = h('i', { class: `fill ${kind}` });
-    const number = h('output');
-    return { fill, number, root: h('div', { class: 'row wide' }, h('span', { w: word }), h('div', { class: 'track' }, fill), number) };
-  };
-  const memory = bar('ink', 'lunch.memory');
-  const sums = bar('plain', 'lunch.sums');
+  const memory = gauge('lunch.memory', 'ink');
+  const sums = gauge('lunch.sums', 'plain');
   const update = ({ floor, each }, k) => {
     const arithmetic = each * k;
     const pass = Math.max(floor, arithmetic);
-    css(memory.fill, { '--v': floor / pass });
-    css(sums.fill, { '--v': arithmetic / pass });
-    memory.number.textContent = percent(floor / pass);
-    sums.number.textContent = percent(arithmetic / pass);
+    memory.update(floor / pass, percent(floor / pass));
+    sums.update(arithmetic / pass, percent(arithmetic / pass));
     return { idle: 1 - arithmetic / pass, pass };
   };
   return { root: h('div', {}, memory.root, sums.root), update };

@@ -2,7 +2,8 @@
 import { columns } from '../columns.js';
 import { pick, roundCoins } from '../coins.js';
 import { h, percent } from '../dom.js';
-import { button, figure, lawEditor, legend, TOYS } from '../figure.js';
+import { button, editors, figure, legend, TOYS } from '../figure.js';
+import { laws } from '../laws.js';
 import { bet } from '../player.js';
 import { prose, refill } from '../prose.js';
 import { overlap } from '../theory.js';
@@ -31,10 +32,10 @@ export default {
   mount(root, ctx) {
     prose(root, 'two.lead').classList.add('lead');
     const fig = figure(root, { title: 'two.fig' });
-    const p = lawEditor({ who: 'p', size: 2, set: ([love]) => ctx.set({ p: love }) });
-    const q = lawEditor({ who: 'q', size: 2, set: ([love]) => ctx.set({ q: love }) });
+    const knobs = editors(ctx, 2);
     const crowds = [crowd('p'), crowd('q')];
-    fig.stage.append(h('div', { class: 'columns' }, h('div', {}, p.root, ...crowds[0].nodes), h('div', {}, q.root, ...crowds[1].nodes)));
+    knobs.both.forEach((one, i) => one.root.append(...crowds[i].nodes));
+    fig.stage.append(knobs.root);
     fig.controls.append(
       button('two.again', () => ctx.set({ seed: ctx.state.seed + 1 }), { primary: true }),
       button('two.reset', () => ctx.set({ p: 60, q: 20, seed: 1 })));
@@ -48,14 +49,13 @@ export default {
     second.stage.append(picture.root, legend('accepted', 'rejected', 'p'));
     const after = prose(answer, 'two.after', {});
     return (now) => {
-      const laws = { p: [now.p / 100, 1 - now.p / 100], q: [now.q / 100, 1 - now.q / 100] };
-      p.update([now.p, 100 - now.p]);
-      q.update([now.q, 100 - now.q]);
-      crowds[0].update(laws.p, now.seed, 'recover');
-      crowds[1].update(laws.q, now.seed, 'propose');
-      picture.update({ ...laws, judged: true });
+      const { p, q } = laws(now, 2);
+      knobs.update(now);
+      crowds[0].update(p, now.seed, 'recover');
+      crowds[1].update(q, now.seed, 'propose');
+      picture.update({ p, q, judged: true });
       wager.update();
-      refill(after, { alpha: percent(overlap(laws.p, laws.q)) });
+      refill(after, { alpha: percent(overlap(p, q)) });
     };
   },
 };

@@ -1,7 +1,8 @@
 // Chapter 5: the proof, one step at a time, with the reader's own numbers, drawn as areas.
 import { columns } from '../columns.js';
 import { decimal, h, percent, shown } from '../dom.js';
-import { figure, lawEditor, legend, TOYS } from '../figure.js';
+import { editors, figure, legend, TOYS } from '../figure.js';
+import { laws } from '../laws.js';
 import { bet, player } from '../player.js';
 import { prose, question } from '../prose.js';
 import { keep, overlap, residual } from '../theory.js';
@@ -43,30 +44,28 @@ export default {
     fig.stage.append(picture.root, legend('p', 'q', 'accepted', 'rejected', 'recovered'), steps);
     const controls = player(ctx, { pace: () => 3200 });
     fig.controls.append(controls.root);
-    const p = lawEditor({ who: 'p', size: 2, set: ([love]) => ctx.set({ p: love }) });
-    const q = lawEditor({ who: 'q', size: 2, set: ([love]) => ctx.set({ q: love }) });
+    const knobs = editors(ctx, 2);
     const own = figure(reveal, { title: 'proof.own' });
-    own.stage.append(h('div', { class: 'columns' }, p.root, q.root));
+    own.stage.append(knobs.root);
     prose(reveal, 'proof.after');
     question(reveal, 'proof', 'worse');
     let told = -1;
 
     return (now) => {
       const t = Math.min(now.t, LAST);
-      const laws = { p: [now.p / 100, (100 - now.p) / 100], q: [now.q / 100, (100 - now.q) / 100] };
-      p.update([now.p, 100 - now.p]);
-      q.update([now.q, 100 - now.q]);
+      const { p, q } = laws(now, 2);
+      knobs.update(now);
       wager.update();
       controls.update(t, LAST);
-      picture.update({ ...laws, drafted: t >= 1, judged: t >= 2, gaps: t === 4, moved: t >= 5 });
-      const both = [0, 1].map((i) => lines(laws.p, laws.q, i));
+      picture.update({ p, q, drafted: t >= 1, judged: t >= 2, gaps: t === 4, moved: t >= 5 });
+      const both = [0, 1].map((i) => lines(p, q, i));
       rows.forEach(({ row, cells, whole }, k) => {
         shown(row, t >= k + 1);
         row.classList.toggle('current', t === k + 1);
         cells.forEach((c, i) => { c.node.textContent = both[i][k + 1] || ''; });
-        whole.textContent = `1 − ${show(overlap(laws.p, laws.q))} = ${show(1 - overlap(laws.p, laws.q))}`;
+        whole.textContent = `1 − ${show(overlap(p, q))} = ${show(1 - overlap(p, q))}`;
       });
-      const values = { p: percent(laws.p[0]), q: percent(laws.q[0]) };
+      const values = { p: percent(p[0]), q: percent(q[0]) };
       if (told !== t) ctx.tell(fig.narration, `proof.s${t}`, values); else say(fig.narration, `proof.s${t}`, values);
       told = t;
     };

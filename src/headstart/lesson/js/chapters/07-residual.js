@@ -2,12 +2,12 @@
 import { columns } from '../columns.js';
 import { able, decimal, grouped, h, percent, shown } from '../dom.js';
 import { money } from '../evidence.js';
-import { bars, button, choice, figure, lawEditor, legend } from '../figure.js';
+import { bars, button, choice, editors, figure, legend } from '../figure.js';
+import { laws } from '../laws.js';
 import { bet, player } from '../player.js';
 import { prose, question } from '../prose.js';
 import { RULES, sampler } from '../rules.js';
 import { residual, variation } from '../theory.js';
-import { three } from '../three.js';
 import { say } from '../words.js';
 
 const MOST = 200000;
@@ -16,28 +16,21 @@ const CAUGHT = 3; // evidence of a thousand to one
 
 const PRESETS = { start: ['50,30,20', '30,20,50'], bare: ['10,40,50', '50,40,10'] };
 
-/** Editors for the three words' p and q. */
-function editors(ctx) {
-  const p = lawEditor({ who: 'p', size: 3, set: (law) => ctx.set({ p3: law.join() }) });
-  const q = lawEditor({ who: 'q', size: 3, set: (law) => ctx.set({ q3: law.join() }) });
-  return { root: h('div', { class: 'columns' }, p.root, q.root), update: (a, b) => { p.update(a); q.update(b); } };
-}
-
 /** The first figure: where the leftover is and what it becomes. */
 function leftover(root, ctx) {
   const fig = figure(root, { title: 'residual.fig' });
-  const laws = editors(ctx);
+  const knobs = editors(ctx, 3);
   const picture = columns(3);
   const law = bars({ size: 3, kind: 'recovered' });
   const norm = h('p', { class: 'note' });
   const controls = player(ctx, { pace: () => 3000 });
-  fig.stage.append(laws.root, picture.root, legend('p', 'q', 'accepted', 'rejected', 'recovered'),
+  fig.stage.append(knobs.root, picture.root, legend('p', 'q', 'accepted', 'rejected', 'recovered'),
     h('div', { class: 'after' }, h('p', { class: 'who', w: 'residual.law' }), law.root, norm));
   fig.controls.append(controls.root);
   return (now, p, q) => {
     const t = Math.min(now.t, 3);
     const rest = residual(p, q);
-    laws.update(three(now.p3), three(now.q3));
+    knobs.update(now);
     controls.update(t, 3);
     picture.update({ p, q, judged: t >= 1, gaps: t === 2, moved: t >= 3 });
     law.update(t >= 2 && rest.mass > 0 ? rest.law : [0, 0, 0], { texts: rest.left.map((x, i) => (t >= 2 && rest.mass > 0 ? percent(rest.law[i], 1) : '–')) });
@@ -106,8 +99,7 @@ export default {
     prose(reveal2, 'residual.hidden');
     question(reveal2, 'residual', 'resample');
     return (now) => {
-      const p = three(now.p3).map((x) => x / 100);
-      const q = three(now.q3).map((x) => x / 100);
+      const { p, q } = laws(now, 3);
       wager.update();
       wager2.update();
       first(now, p, q);

@@ -1,9 +1,9 @@
 // Chapter 8: a sentence, round by round: a run of guesses, one pass, the longest accepted prefix, then fix or bonus.
-import { css, decimal, h, percent, shown } from '../dom.js';
-import { figure, legend, strip } from '../figure.js';
+import { decimal, h } from '../dom.js';
+import { figure, gauge, legend, strip } from '../figure.js';
 import { bet, player } from '../player.js';
 import { prose } from '../prose.js';
-import { loadRun, RUNS, runChoice } from '../runs.js';
+import { follow, RUNS, runChoice } from '../runs.js';
 import { roundsOf, tokenText } from '../trace.js';
 import { excess, prob } from '../verify.js';
 import { say } from '../words.js';
@@ -69,24 +69,6 @@ function table() {
   return { root, update };
 }
 
-/** Passes so far, ours and a plain decoder's for the same text. */
-function meters() {
-  const bar = (word, kind) => {
-    const fill = h('i', { class: `fill ${kind}` });
-    const number = h('output');
-    return { fill, number, root: h('div', { class: 'row wide' }, h('span', { w: word }), h('div', { class: 'track' }, fill), number) };
-  };
-  const ours = bar('sentence.ours', 'accepted');
-  const plain = bar('sentence.alone', 'plain');
-  const update = (passes, tokens, most) => {
-    css(ours.fill, { '--v': passes / most });
-    css(plain.fill, { '--v': tokens / most });
-    ours.number.textContent = passes;
-    plain.number.textContent = tokens;
-  };
-  return { root: h('div', {}, ours.root, plain.root), update };
-}
-
 export default {
   id: 'sentence',
   knobs: { run: RUNS[0], guess: -1 },
@@ -99,29 +81,24 @@ export default {
     const text = strip({ className: 'flow tall' });
     const row = strip({ className: 'guess' });
     const numbers = table();
-    const passes = meters();
+    const ours = gauge('sentence.ours', 'accepted');
+    const alone = gauge('sentence.alone', 'plain');
     const where = h('p', { class: 'who' });
-    fig.stage.append(text.root, where, row.root, legend('draft', 'accepted', 'rejected', 'recovered', 'bonus'), passes.root, numbers.root);
+    fig.stage.append(text.root, where, row.root, legend('draft', 'accepted', 'rejected', 'recovered', 'bonus'), h('div', {}, ours.root, alone.root), numbers.root);
     const pace = { guess: 900, pass: 700, accepted: 450, rejected: 900, end: 900, plain: 500 };
     let film = [];
     let trace = null;
-    let wanted = '';
     const controls = player(ctx, { pace: (t) => pace[film[t]?.phase] || 700 });
     const runs = runChoice(RUNS, (run) => { controls.pause(); ctx.set({ run, t: 0 }); });
     fig.controls.append(controls.root, runs.root);
     prose(reveal, 'sentence.after');
-    let gone = false;
-    ctx.leave(() => { gone = true; });
 
-    async function show() {
-      wanted = ctx.state.run;
-      const run = await loadRun(wanted);
-      if (gone || wanted !== ctx.state.run) return;
+    const look = follow(ctx, (run) => {
       trace = run.drafted;
       film = moments(trace);
       fig.badge(run.badge);
       draw();
-    }
+    });
     function draw() {
       const t = Math.min(ctx.state.t, film.length - 1);
       const moment = film[t];
@@ -132,18 +109,19 @@ export default {
       text.update(before);
       row.update(guesses(trace, round, moment));
       numbers.update(trace, round);
-      passes.update(moment.round + (moment.phase === 'guess' ? 0 : 1), before.length, trace.result.tokens);
+      const passes = moment.round + (moment.phase === 'guess' ? 0 : 1);
+      ours.update(passes / trace.result.tokens, passes);
+      alone.update(before.length / trace.result.tokens, before.length);
       controls.update(t, film.length - 1);
       say(where, 'sentence.where', { n: moment.round + 1, of: rounds.length });
       const values = { k: round.draft.tokens.length, rows: round.draft.tokens.length + 1, token: tokenText(trace, round.verdict.token).trim(), made: rounds[moment.round].tokens.length };
       ctx.tell(fig.narration, moment.phase === 'end' ? `sentence.t.${round.verdict.kind}` : `sentence.t.${moment.phase}`, values);
     }
-    show();
     return (now) => {
       runs.update(now.run);
       wager.update();
-      if (now.run !== wanted) show();
-      else if (trace) draw();
+      look(now.run);
+      if (trace) draw();
     };
   },
 };

@@ -1,12 +1,12 @@
 // Chapter 13: the sandbox. All knobs, three words in the page or the engine on this machine; trace and link to take away.
-import { css, decimal, h, percent, shown } from '../dom.js';
-import { button, choice, figure, lawEditor, legend, slider, strip } from '../figure.js';
+import { clamp, css, decimal, h, percent, shown } from '../dom.js';
+import { button, choice, editors, figure, legend, slider, strip } from '../figure.js';
+import { laws } from '../laws.js';
 import * as live from '../live.js';
 import { livePrompt } from '../liverun.js';
 import { prose } from '../prose.js';
-import { loadRun, RUNS } from '../runs.js';
+import { follow, RUNS } from '../runs.js';
 import { flush } from '../state.js';
-import { three } from '../three.js';
 import { overlap } from '../theory.js';
 import { write, TOY_RULES } from '../toy.js';
 import { roundsOf } from '../trace.js';
@@ -39,12 +39,11 @@ function download(trace) {
 
 /** Knobs of the toy world. */
 function toyKnobs(ctx) {
-  const p = lawEditor({ who: 'p', size: 3, set: (law) => ctx.set({ p3: law.join() }) });
-  const q = lawEditor({ who: 'q', size: 3, set: (law) => ctx.set({ q3: law.join() }) });
+  const both = editors(ctx, 3);
   const rule = choice('sandbox.rule', Object.keys(TOY_RULES).map((value) => ({ value, word: `sandbox.${value}` })), (value) => ctx.set({ rule: value }));
   const count = slider('sandbox.count', { min: 10, max: 300, step: 10 }, (value) => ctx.set({ count: value }));
-  const root = h('div', { class: 'knobs' }, h('div', { class: 'columns' }, p.root, q.root), rule.root, count.root);
-  return { root, update(now) { p.update(three(now.p3)); q.update(three(now.q3)); rule.update(now.rule); count.update(now.count); } };
+  const root = h('div', { class: 'knobs' }, both.root, rule.root, count.root);
+  return { root, update(now) { both.update(now); rule.update(now.rule); count.update(now.count); } };
 }
 
 /** Knobs of a live run, and what they ask for. */
@@ -70,10 +69,8 @@ export default {
     const seedRow = h('label', { class: 'choice' }, h('span', { w: 'sandbox.seed' }), seed);
     const toy = toyKnobs(ctx);
     let trace = null;
-    let wanted = '';
-    let gone = false;
-    ctx.leave(() => { gone = true; });
-    const mine = liveKnobs(ctx, () => { ctx.set({ source: 'live' }); wanted = ''; show(); });
+    const look = follow(ctx, (run) => { trace = run.drafted; draw(run.badge); });
+    const mine = liveKnobs(ctx, () => { ctx.set({ source: 'live' }); look('live', true); });
     const text = strip({ className: 'flow' });
     const figures = h('p', { class: 'result' });
     const columns = histogram();
@@ -92,20 +89,7 @@ export default {
       text.update(rounds.flatMap((round) => round.tokens));
       columns.update(rounds);
       say(figures, 'sandbox.figures', { tokens, passes: rounds.length, rate: decimal(tokens / rounds.length, 2), kept: drafted ? percent(accepted / drafted) : '–',
-        alpha: badge === 'whatif' ? decimal(overlap(three(ctx.state.p3), three(ctx.state.q3)) / 100, 2) : '–' });
-    }
-    async function show() {
-      const now = ctx.state;
-      wanted = now.source;
-      if (now.source === 'toy') {
-        const laws = [three(now.p3), three(now.q3)].map((law) => law.map((x) => x / 100));
-        trace = write({ p: laws[0], q: laws[1], rule: now.rule in TOY_RULES ? now.rule : 'token', seed: now.seed, gamma: now.gamma, count: Math.min(300, Math.max(1, now.count)) });
-        return draw('whatif');
-      }
-      const run = await loadRun(now.source);
-      if (gone || wanted !== ctx.state.source) return undefined;
-      trace = run.drafted;
-      return draw(run.badge);
+        alpha: badge === 'whatif' ? decimal(overlap(...Object.values(laws(ctx.state, 3))), 2) : '–' });
     }
     return (now) => {
       source.update(now.source);
@@ -117,7 +101,9 @@ export default {
       shown(mine.root, live.available && now.source === 'live');
       for (const node of [gamma.root, seedRow]) shown(node, now.source === 'toy' || now.source === 'live');
       address.value = location.href;
-      if (now.source === 'toy' || now.source !== wanted) show();
+      if (now.source !== 'toy') return look(now.source);
+      trace = write({ ...laws(now, 3), rule: now.rule in TOY_RULES ? now.rule : 'token', seed: now.seed, gamma: now.gamma, count: clamp(now.count, 1, 300) });
+      return draw('whatif');
     };
   },
 };
