@@ -99,11 +99,16 @@ class Law:
         if self.ids is None and other.ids is None and len(self.weights) == len(other.weights):
             return self.weights
         out = np.zeros(len(other.weights), dtype=self.weights.dtype)
-        there = np.arange(len(other.weights)) if other.ids is None else other.ids
-        here = np.arange(len(self.weights)) if self.ids is None else self.ids
-        at = np.minimum(np.searchsorted(here, there), max(len(here) - 1, 0))
-        hit = here[at] == there if len(here) else np.zeros(len(there), dtype=bool)
-        out[hit] = self.weights[at[hit]]
+        if other.ids is None:
+            ids = np.arange(len(self.weights)) if self.ids is None else self.ids
+            out[ids[ids < len(out)]] = self.weights[ids < len(out)]
+        elif self.ids is None:
+            known = other.ids < len(self.weights)
+            out[known] = self.weights[other.ids[known]]
+        elif len(self.ids):
+            at = np.minimum(np.searchsorted(self.ids, other.ids), len(self.ids) - 1)
+            known = self.ids[at] == other.ids
+            out[known] = self.weights[at[known]]
         return out
 
     def without(self, token: int) -> Law | None:

