@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
+import subprocess
+import sys
 import time
 from typing import Any
 
@@ -178,3 +181,17 @@ def test_orders_keep_only_what_was_asked() -> None:
     assert "seed" not in order.options
     assert order.options["guarantee"] == "law"
     assert not order.compare
+
+
+def test_ctrl_c_ends_the_command() -> None:
+    code = "from headstart.lesson.server import serve; serve(port=0, browser=False)"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("The lesson is at http://127.0.0.1:")
+        process.send_signal(signal.SIGINT)
+        _, complaints = process.communicate(timeout=20)
+    finally:
+        process.kill()
+    assert "KeyboardInterrupt" in complaints.splitlines()[-1], "nothing but what Python itself says of Ctrl-C"
+    assert "ERROR" not in complaints
