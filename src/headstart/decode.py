@@ -145,4 +145,6 @@ def prefill(target: Model, request: Request) -> None:
         target.keep(request.sequence, range(len(chunk)))
         observe(request, chunk, rows)
         request.statistics.passes += 1
+        if request.on_prefill is not None:
+            request.on_prefill(done + len(chunk), len(request.tokens) - 1)
     request.statistics.prefill_s += time.perf_counter() - begin

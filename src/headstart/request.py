@@ -68,6 +68,7 @@ class Request:
     finish_reason: str | None = None
     stop_reason: str | int | None = None
     recorder: Recorder | None = None
+    on_prefill: Callable[[int, int], None] | None = None
     matcher: Matcher | None = None
     logprobs_wanted: int | None = None
     prompt_logprobs_wanted: int | None = None

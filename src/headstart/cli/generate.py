@@ -98,11 +98,11 @@ def _answer(
     engine: Engine, prompt: Prompt, trace: Path | None, *, show_origin: bool, quiet: bool
 ) -> tuple[Result, bool]:
     """Stream one answer to stdout; Ctrl-C ends it early."""
-    from headstart.cli.terminal import Writer, status, stop_on_interrupt
+    from headstart.cli.terminal import Writer, reading, stop_on_interrupt
 
     writer = None if quiet else Writer(show_origin=show_origin)
     with engine.stream(prompt, trace=trace) as stream:
-        with status("reading the prompt"):
+        with reading(stream.request):
             stream.start()
         with stop_on_interrupt() as interrupt:
             for piece in stream:

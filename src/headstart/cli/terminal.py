@@ -10,14 +10,17 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
 from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
+    from headstart.request import Request
     from headstart.result import Piece, Result
 
-__all__ = ["Interrupt", "Writer", "figures", "status", "stop_on_interrupt"]
+__all__ = ["Interrupt", "Writer", "figures", "reading", "status", "stop_on_interrupt"]
 
 _CLEAR = "\r\x1b[K"
 _RESET = "\x1b[0m"
@@ -36,18 +39,44 @@ _CONTROLS = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t
 
 
 @contextlib.contextmanager
-def status(doing: str) -> Iterator[None]:
-    """Say on stderr what is going on, for as long as it does, if that is a terminal."""
-    shown = sys.stderr.isatty()
-    if shown:
-        sys.stderr.write(f"{_CLEAR}{doing} …")
+def status(doing: str) -> Iterator[Callable[[str], None]]:
+    """Say on stderr what is going on, for as long as it does, if that is a terminal; gives a way to say something newer."""
+    if not sys.stderr.isatty():
+        yield lambda _doing: None
+        return
+    shown, over, begin = [doing], threading.Event(), time.monotonic()
+
+    def say(doing: str | None = None) -> None:
+        shown[0] = doing or shown[0]
+        seconds = int(time.monotonic() - begin)
+        sys.stderr.write(f"{_CLEAR}{shown[0]} … {f'{seconds} s' if seconds else ''}")
         sys.stderr.flush()
+
+    def tick() -> None:
+        while not over.wait(1):
+            say()
+
+    ticker = threading.Thread(target=tick, daemon=True)
+    say()
+    ticker.start()
     try:
-        yield
+        yield say
     finally:
-        if shown:
-            sys.stderr.write(_CLEAR)
-            sys.stderr.flush()
+        over.set()
+        ticker.join()
+        sys.stderr.write(_CLEAR)
+        sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def reading(request: Request) -> Iterator[None]:
+    """Say how much of a prompt has been read, while it is."""
+    with status("reading the prompt") as say:
+        request.on_prefill = lambda done, whole: say(f"reading the prompt: {done} of {whole} tokens")
+        try:
+            yield
+        finally:
+            request.on_prefill = None
 
 
 class Writer:

@@ -107,6 +107,13 @@ def test_text_is_utf_8_wherever_it_is_piped(model: Path) -> None:
     assert run(*arguments, env={"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}).out == plain.out
 
 
+def test_a_terminal_shows_how_much_was_read(model: Path) -> None:
+    code, out = on_terminal(["generate", "word " * 200, "-m", model, "-n", 4], [])
+    assert code == 0
+    counts = [line.split(b" of ")[0].split()[-1] for line in out.split(b"\x1b[K") if b"reading the prompt: " in line]
+    assert counts[:3] == [b"256", b"512", b"768"]
+
+
 def test_marks_are_colour_and_sign_and_only_on_a_terminal(model: Path) -> None:
     arguments = [
         "generate",
