@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import signal
+from typing import NoReturn
+
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command that the arguments ask for, and end the process with its exit code."""
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         from headstart.cli.app import app
 
         app()
     except KeyboardInterrupt:  # while modules were being loaded
         raise SystemExit(130) from None
+
+
+def _terminated(_signal: int, _frame: object) -> NoReturn:
+    """End as if by an error, so that files under way are removed and traces closed."""
+    raise SystemExit(128 + signal.SIGTERM)

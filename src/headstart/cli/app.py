@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from headstart.errors import HeadstartError
 
-__all__ = ["COMMANDS", "app"]
+__all__ = ["COMMANDS", "INTERRUPTED", "STOPPED", "app"]
 
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
 """Where each command is found; its module is imported when it is asked for."""
 
 INTERRUPTED = 130
+STOPPED = "stopped by Ctrl-C"
 BROKEN_PIPE = 141
 
 
@@ -56,6 +57,7 @@ class _Commands(TyperGroup):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except KeyboardInterrupt:
+            typer.echo(f"headstart: {STOPPED}", err=True)
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

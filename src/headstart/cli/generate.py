@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headstart.cli import options
+from headstart.cli.app import INTERRUPTED, STOPPED
 from headstart.cli.prompt import read_prompt
 from headstart.errors import RefusedError
 
@@ -89,9 +90,11 @@ def generate(
     report: dict[str, Any] = {"model": engine.name, **result.as_dict()}
     if compare and not interrupted:
         report["compare"] = _compare(engine, given, result)
+    if interrupted:
+        print(f"headstart: {STOPPED}", file=sys.stderr)
     _report(result, report, as_json=as_json)
     if interrupted:
-        raise typer.Exit(130)
+        raise typer.Exit(INTERRUPTED)
 
 
 def _answer(

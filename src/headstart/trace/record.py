@@ -215,7 +215,8 @@ class Recorder:
 
     def abandon(self) -> None:
         """Remove what was written."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # a full disk shows again when the file is closed
+            self._file.close()
         with contextlib.suppress(OSError):
             self._part.unlink()
 

@@ -66,6 +66,7 @@ def test_ctrl_c_ends_the_answer_and_keeps_what_was_written(model: Path, tmp_path
     assert running.returncode == 130
     text = (first + rest).decode()
     assert text.endswith("\n")
+    assert b"stopped by Ctrl-C" in err
     assert b"tokens per pass" in err
     assert b"Traceback" not in err
     checked = run("trace", "check", trace)
@@ -76,7 +77,18 @@ def test_ctrl_c_ends_the_answer_and_keeps_what_was_written(model: Path, tmp_path
 def test_ctrl_c_while_the_model_is_loaded(model: Path) -> None:
     code, out = on_terminal(long_answer(model), [(b"loading", b"\x03")])
     assert code == 130
+    assert b"stopped by Ctrl-C" in out
     assert b"Traceback" not in out
+
+
+def test_being_terminated_closes_the_trace(model: Path, tmp_path: Path) -> None:
+    with process(*long_answer(model), "--trace", tmp_path / "trace") as running:
+        assert running.stdout is not None
+        os.read(running.stdout.fileno(), 3)
+        running.terminate()
+        running.communicate(timeout=60)
+    assert running.returncode == 128 + signal.SIGTERM
+    assert [path.name for path in tmp_path.iterdir()] == ["trace"]
 
 
 def test_a_reader_that_goes_away_is_no_error(model: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import errno
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -114,6 +115,37 @@ def test_a_seed_of_64_bits_survives(tmp_path: Path) -> None:
 def test_writing_to_a_folder_that_is_not_there_fails_before_decoding(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="cannot be written"):
         traced(tmp_path / "missing" / "trace", WORLDS["markov"], "text", None, "none")
+
+
+def test_a_disk_that_fills_up_leaves_no_half_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        """A file on a disk that is full from the third line on."""
+
+        closed = False
+
+        def __init__(self) -> None:
+            self.lines = 0
+
+        def write(self, _text: str) -> None:
+            self.lines += 1
+
+        def flush(self) -> None:
+            if self.lines > 2:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+        def close(self) -> None:
+            self.closed = True
+            self.flush()
+
+    def opened(self: Path, *_arguments: Any, **_options: Any) -> Full:
+        self.touch()
+        return Full()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", opened)
+        with pytest.raises(TraceError, match="No space left"):
+            traced(tmp_path / "trace", WORLDS["markov"], "text", None, "none")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_answer_broken_off_leaves_a_trace_that_follows(tmp_path: Path) -> None:
