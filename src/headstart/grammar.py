@@ -98,7 +98,7 @@ class Matcher:
     def __init__(self, grammar: Grammar, tokenizer: Any, vocab_size: int) -> None:
         from llguidance import LLMatcher
 
-        self._vocab_size = vocab_size
+        self.grammar, self._vocab_size = grammar, vocab_size
         self._eos_ids = tokenizer.eos_ids
         self._matcher = LLMatcher(_llguidance_tokenizer(tokenizer), grammar.text(), log_level=0)
         self._read: list[int] = []

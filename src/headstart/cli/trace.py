@@ -42,5 +42,5 @@ def check(
         from headstart.trace.recompute import load_traced, recompute
 
         with status(f"computing the laws again with {model}"):
-            laws = recompute(trace, load_traced(trace, model, threads=threads))
+            laws = recompute(trace, *load_traced(trace, model, threads=threads))
         typer.echo(f"{laws} laws are those of {model}, to the bit")

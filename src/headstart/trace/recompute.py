@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,8 +12,8 @@ from headstart.errors import RefusedError, TraceError
 from headstart.law import Law
 from headstart.protocols import Batch, Model
 from headstart.request import row_law
-from headstart.sampling import Sampling
 from headstart.trace.read import StoredLaw, Trace, draft_of, laws_of
+from headstart.trace.shaping import sampling_of
 from headstart.tree import Draft
 
 __all__ = ["load_traced", "recompute"]
@@ -28,8 +28,8 @@ CHUNK = 256
 """Rows of one pass over the prompt."""
 
 
-def load_traced(trace: Trace, source: str | Path, *, threads: int | None = None) -> Model:
-    """Load the model that a trace was made with.
+def load_traced(trace: Trace, source: str | Path, *, threads: int | None = None) -> tuple[Model, Any]:
+    """Load the model that a trace was made with, and its tokenizer.
 
     Raises
     ------
@@ -54,7 +54,7 @@ def load_traced(trace: Trace, source: str | Path, *, threads: int | None = None)
             break
         model = load_backend(weights, backend=backend, threads=threads, precision=precision)
         if model.numerics_id == header["numerics_id"]:
-            return model
+            return model, weights.tokenizer
         found_ids.append(model.numerics_id)
     raise RefusedError(
         f"the trace was made with {header['numerics_id']} and this machine computes with {found_ids[0]}; laws are "
@@ -62,8 +62,15 @@ def load_traced(trace: Trace, source: str | Path, *, threads: int | None = None)
     )
 
 
-def recompute(trace: Trace, model: Model) -> int:
+def recompute(trace: Trace, model: Model, tokenizer: Any = None) -> int:
     """Compute every law of a trace again.
+
+    Parameters
+    ----------
+    trace : Trace
+    model : Model
+    tokenizer : headstart.models.tokenizer.Tokenizer, optional
+        Needed only where a grammar shaped the laws.
 
     Returns
     -------
@@ -75,9 +82,10 @@ def recompute(trace: Trace, model: Model) -> int:
     TraceError
         Naming the first round with a law that is not the model's.
     RefusedError
-        If the trace was made with logit processors, which it only names.
+        If the laws were shaped by code, which a trace only names.
     """
-    sampling, tokens = _sampling(trace.header), list(trace.header["prompt"])
+    sampling = sampling_of(trace.header["sampling"], tokenizer=tokenizer, vocab_size=model.vocab_size)
+    tokens = list(trace.header["prompt"])
     prompt_length, compared = len(tokens), 0
     sequence = model.open()
     try:
@@ -96,13 +104,6 @@ def recompute(trace: Trace, model: Model) -> int:
     finally:
         model.close(sequence)
     return compared
-
-
-def _sampling(header: Mapping[str, Any]) -> Sampling:
-    parameters = dict(header["sampling"])
-    if processors := parameters.pop("processors", []):
-        raise RefusedError(f"the laws were shaped by {', '.join(processors)}, which a trace names but does not hold")
-    return Sampling(**parameters)
 
 
 def _read_prompt(model: Model, sequence: int, tokens: Sequence[int]) -> None:

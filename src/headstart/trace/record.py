@@ -15,6 +15,7 @@ from headstart.errors import TraceError
 from headstart.law import Law, Number
 from headstart.protocols import Verdict
 from headstart.trace.numbers import law_record, position_key, spread
+from headstart.trace.shaping import sampling_record
 from headstart.tree import ROOT, Draft
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class Recorder:
                 "drafter": drafter,
                 "seed": str(request.seed),
                 "choice": choice,
-                "sampling": request.sampling.as_dict(),
+                "sampling": sampling_record(request.sampling),
                 "max_tokens": request.ends.max_tokens,
                 "eos_ids": sorted(request.ends.eos_ids),
                 "prompt": list(request.tokens),

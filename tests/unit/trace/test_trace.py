@@ -14,10 +14,13 @@ import pytest
 
 from headstart.engine import Engine
 from headstart.errors import RefusedError, TraceError
+from headstart.grammar import Grammar
 from headstart.law import Law
 from headstart.toy import WORLDS, TableModel, WordTokenizer, World, markov, random_world
 from headstart.trace import Trace, check, check_trace, read
 from headstart.trace.recompute import recompute
+from support.kit import random_model
+from support.tiny import tiny_tokenizer
 
 WIDE = 600
 """Words of a world whose laws are too wide to be stored whole."""
@@ -359,12 +362,43 @@ def test_another_model_is_not_the_one(tmp_path: Path) -> None:
         recompute(read(path), WORLDS["two-word"].model())
 
 
-def test_laws_shaped_by_processors_are_refused_by_name(tmp_path: Path) -> None:
-    trace = read(traced(tmp_path / "trace", WORLDS["markov"], "text", None, "none"))
-    header = copy.deepcopy(trace.header)
-    header["sampling"]["processors"] = ["RepetitionPenalty(1.3)"]
-    with pytest.raises(RefusedError, match="RepetitionPenalty"):
-        recompute(Trace(header, trace.rounds, trace.result, trace.timings), WORLDS["markov"].model())
+SHAPED: list[dict[str, Any]] = [
+    {"repetition_penalty": 1.3, "presence_penalty": 0.2, "frequency_penalty": 0.1},
+    {"logit_bias": {1: 0.5, 3: -2.0}, "banned_tokens": [4], "forced_tokens": {2: 5}},
+    {"min_tokens": 5, "top_k": 4, "min_p": 0.01, "typical_p": 0.9},
+]
+
+
+@pytest.mark.parametrize("shaped", SHAPED, ids=lambda shaped: next(iter(shaped)))
+def test_shaped_laws_are_computed_again(tmp_path: Path, shaped: dict[str, Any]) -> None:
+    world = WORLDS["six-word"]
+    path = traced(tmp_path / "trace", world, "text", None, "lookup", **shaped)
+    plain = records(traced(tmp_path / "plain", world, "text", None, "lookup"))
+    assert records(path)[1]["laws"] != plain[1]["laws"]
+    check(path)
+    assert recompute(read(path), world.model()) > 0
+    lines = records(path)
+    lines[0]["sampling"] = plain[0]["sampling"]
+    with pytest.raises(TraceError, match="does not follow: the law after node"):
+        recompute(read(rewritten(path, lines)), world.model())
+
+
+def test_laws_shaped_by_a_grammar_are_computed_again(tmp_path: Path) -> None:
+    model, tokenizer = random_model(), tiny_tokenizer()
+    engine = Engine(model, tokenizer=tokenizer)
+    grammar = Grammar("regex", r"[a-f]{3}( [a-f]{2}){2}")
+    engine.generate([5, 6, 7], trace=tmp_path / "trace", grammar=grammar, temperature=1.0, seed=1, max_tokens=20)
+    check(tmp_path / "trace")
+    assert recompute(read(tmp_path / "trace"), model, tokenizer) > 0
+    with pytest.raises(RefusedError, match="Grammatical"):
+        recompute(read(tmp_path / "trace"), model)
+
+
+def test_laws_shaped_by_code_are_refused_by_name(tmp_path: Path) -> None:
+    path = traced(tmp_path / "trace", WORLDS["markov"], "text", None, "none", processors=[lambda logits, *_: logits])
+    check(path)
+    with pytest.raises(RefusedError, match="Custom"):
+        recompute(read(path), WORLDS["markov"].model())
 
 
 @pytest.mark.parametrize(
