@@ -90,6 +90,10 @@ void bind_sampling(nb::module_& m) {
           const Key made = words({key.first, key.second}, {counter.first, counter.second});
           return Words(made.first, made.second);
         }, nb::arg("key"), nb::arg("counter"), "Threefry-2x32-20 of one counter.");
+  m.def("log_sum_exp", [](Logits logits, double top, const Name& isa) {
+          return log_sum_exp(logits.data(), logits.size(), top, kernels_named(isa));
+        }, nb::arg("logits"), nb::arg("top"), nb::arg("isa") = nb::none(),
+        "Logarithm of the sum of exponentials of float32 logits whose largest is `top`.");
   m.def("log", &own_log, nb::arg("x"), "Natural logarithm of a positive normal number.");
 }
 

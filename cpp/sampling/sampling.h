@@ -38,6 +38,9 @@ std::int64_t pick(const double* weights, std::size_t n, double u);
 // Threefry-2x32-20 of one counter.
 Key words(Key key, Key counter);
 
+// Logarithm of the sum of exponentials of n logits whose largest is `top`, which is finite.
+double log_sum_exp(const float* logits, std::size_t n, double top, const SamplingKernels& kernels);
+
 // Natural logarithm of a positive normal number.
 double own_log(double x);
 

@@ -143,4 +143,10 @@ RowLaw warp(const float* logits, std::size_t n, double top, const Filters& filte
   return law;
 }
 
+double log_sum_exp(const float* logits, std::size_t n, double top, const SamplingKernels& kernels) {
+  const auto weights = std::make_unique_for_overwrite<double[]>(n);
+  kernels.weigh(logits, n, top, 1.0, weights.get());
+  return top + own_log(kernels.total(weights.get(), n));
+}
+
 }  // namespace headstart

@@ -6,6 +6,7 @@ those coupled to the target's noise, may also be cut afterwards. Knows nothing o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -43,16 +44,25 @@ class PassCosts:
         self.measured[rows] = seconds if old is None else old + self.memory * (seconds - old)
 
     def __call__(self, rows: int) -> float:
-        """Seconds of a round over ``rows`` rows; never falls as rows grow."""
-        if not self.measured:
-            return 1 + self.guess * (rows - 1)
-        wider = [seconds for n, seconds in self.measured.items() if n >= rows]
-        below = max((n for n in self.measured if n <= rows), default=None)
-        if below is None:
-            narrow = min(self.measured)
-            return self.measured[narrow] * (1 + self.guess * (rows - 1)) / (1 + self.guess * (narrow - 1))
-        grown = self.measured[below] * (1 + self.guess * (rows - 1)) / (1 + self.guess * (below - 1))
-        return min([grown, *wider])
+        """Seconds of a round over ``rows`` rows."""
+        return self.curve(rows)[rows - 1]
+
+    def curve(self, most: int) -> list[float]:
+        """Seconds of a round over 1, 2, ... ``most`` rows; never falls as rows grow.
+
+        Where no round was that wide: what the next narrower one took, grown as guessed, but not more than any wider one.
+        """
+        measured = self.measured or {1: 1.0}
+        below = min(measured)
+        seconds = []
+        for rows in range(1, most + 1):
+            below = rows if rows in measured else below
+            seconds.append(measured[below] * ((1 + self.guess * (rows - 1)) / (1 + self.guess * (below - 1))))
+        least = min((measured[rows] for rows in measured if rows > most), default=math.inf)
+        for rows in range(most, 0, -1):
+            least = min(least, measured.get(rows, math.inf))
+            seconds[rows - 1] = min(seconds[rows - 1], least)
+        return seconds
 
 
 @dataclass
@@ -65,12 +75,13 @@ class _Record:
     idle: int = 0
     estimates: bool = False
 
-    def chance(self, depth: int) -> float:
-        """Estimated acceptance at a depth (from 0), .7 before anything is known."""
-        tried = self.tried[depth] if depth < len(self.tried) else 0.0
-        kept = self.kept[depth] if depth < len(self.kept) else 0.0
-        prior = self.chance(depth - 1) if depth else 0.7
-        return (kept + 4 * prior) / (tried + 4)
+    def chances(self, count: int) -> list[float]:
+        """Estimated acceptance at depths 0, 1, ...: .7 before anything is known, and that of the depth before."""
+        chance, found = 0.7, []
+        for kept, tried in zip(self.kept[:count], self.tried[:count], strict=True):
+            chance = (kept + 4 * chance) / (tried + 4)
+            found.append(chance)
+        return found + [chance] * (count - len(found))
 
     def count(self, depth: int, accepted: bool) -> None:
         while len(self.tried) <= depth:
@@ -103,8 +114,7 @@ class Controller:
         record = self._record(request)
         if record.estimates:
             return self._max_length
-        chances = [record.chance(depth) for depth in range(self._max_length)]
-        length = self._best_length(chances, record.node_s)
+        length = self._best_length(record.chances(self._max_length), record.node_s)
         if length == 0:
             record.idle += 1
             return 1 if record.idle % PROBE_EVERY == 0 else 0
@@ -147,21 +157,23 @@ class Controller:
 
     def _best_size(self, survival: Sequence[float]) -> int:
         """Nodes to keep of those in order: add one while expected tokens per second rise (ALGORITHMS §19)."""
-        tokens, best, size = 1.0, 1 / self.costs(1), 0
+        costs = self.costs.curve(len(survival) + 1)
+        tokens, best, size = 1.0, 1 / costs[0], 0
         for count, chance in enumerate(survival, start=1):
             tokens += chance
-            rate = tokens / self.costs(count + 1)
+            rate = tokens / costs[count]
             if rate > best:
                 best, size = rate, count
         return size
 
     def _best_length(self, chances: Sequence[float], node_s: float) -> int:
         """Chain length of most expected tokens per second, drafting time counted."""
-        tokens, alive, best, length = 1.0, 1.0, 1 / self.costs(1), 0
+        costs = self.costs.curve(len(chances) + 1)
+        tokens, alive, best, length = 1.0, 1.0, 1 / costs[0], 0
         for count, chance in enumerate(chances, start=1):
             alive *= chance
             tokens += alive
-            rate = tokens / (self.costs(count + 1) + count * node_s)
+            rate = tokens / (costs[count] + count * node_s)
             if rate > best:
                 best, length = rate, count
         return length

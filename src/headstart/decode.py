@@ -122,8 +122,7 @@ def batch_of(requests: Sequence[Request], drafts: Sequence[Draft]) -> tuple[Batc
         sequences += [request.sequence] * (len(draft) + 1)
         tokens += [request.tokens[-1], *draft.tokens]
         parents += [-1, *(first + 1 + parent for parent in draft.parents)]
-    sequence_of, token_of, parent_of = (np.array(values, np.int32) for values in (sequences, tokens, parents))
-    return Batch(sequence_of, token_of, parent_of, np.ones(len(tokens), np.bool_)), firsts
+    return Batch(*np.array([sequences, tokens, parents], np.int32), np.ones(len(tokens), np.bool_)), firsts
 
 
 def taps_of(requests: Sequence[Request]) -> tuple[int, ...]:

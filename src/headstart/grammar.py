@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import InputError
+from headstart.prefixes import common_length
 
 __all__ = ["Grammar", "Matcher"]
 
@@ -111,14 +112,10 @@ class Matcher:
 
         After an output that the grammar does not admit every token is allowed: such a place has probability 0.
         """
-        mask = np.zeros(self._vocab_size, np.bool_)
         if not self._go_to(output) or self._ended():
-            mask[:] = True
-            return mask
-        bits = np.unpackbits(np.frombuffer(self._matcher.compute_bitmask(), np.uint8), bitorder="little")
-        size = min(len(bits), self._vocab_size)
-        mask[:size] = bits[:size]
-        return mask
+            return np.ones(self._vocab_size, np.bool_)
+        packed = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
+        return np.unpackbits(packed, count=self._vocab_size, bitorder="little").view(np.bool_)
 
     def valid(self, output: Sequence[int], tokens: Sequence[int]) -> int:
         """How many of ``tokens`` may follow ``output``, one after the other."""
@@ -137,8 +134,7 @@ class Matcher:
 
     def _go_to(self, output: Sequence[int]) -> bool:
         """Stand after ``output``; False if the grammar does not admit it."""
-        same = next((i for i, (a, b) in enumerate(zip(self._read, output, strict=False)) if a != b), None)
-        same = min(len(self._read), len(output)) if same is None else same
+        same = common_length(self._read, output)
         if same < len(self._read):
             self._matcher.rollback(len(self._read) - same)
             del self._read[same:]

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.coins import exp, log
+from headstart.law import total
+from headstart.native import native
 from headstart.protocols import Rows
 
 __all__ = [
@@ -41,14 +44,16 @@ class Logprob:
 def logprob(rows: Rows, row: int, token: int, count: int) -> Logprob:
     """Log-probability of ``token`` after a row, and of the ``count`` likeliest tokens there."""
     logits = rows.logits(row)
-    norm = log_sum_exp(logits)
-    ids, values = rows.top(row, count) if count else (np.empty(0, np.int64), np.empty(0, np.float32))
-    top = tuple((int(i), float(value) - norm) for i, value in zip(ids, values, strict=True))
+    ids, values = rows.top(row, max(count, 1))
+    norm = log_sum_exp(logits, float(values[0]))
+    top = tuple((i, value - norm) for i, value in zip(ids[:count].tolist(), values[:count].tolist(), strict=True))
     return Logprob(token, float(logits[token]) - norm, top)
 
 
-def log_sum_exp(logits: NDArray[np.float32]) -> float:
-    """Logarithm of the sum of exponentials, in float64."""
-    wide = logits.astype(np.float64)
-    largest = float(wide.max())
-    return largest + float(np.log(np.exp(wide - largest).sum()))
+def log_sum_exp(logits: NDArray[np.float32], top: float) -> float:
+    """Logarithm of the sum of exponentials of a row whose largest logit is ``top``, in float64, the same bits everywhere."""
+    if native is not None:
+        value: float = native.log_sum_exp(logits, top)
+        return value
+    weights = exp(logits.astype(np.float64) - top)
+    return top + float(log(np.array([total(weights)]))[0])

@@ -7,7 +7,8 @@ the drafted ancestors of the row, so a drafted row is treated exactly as plain d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from headstart.errors import InputError
 from headstart.grammar import Matcher
+from headstart.tally import Tally
 
 __all__ = ["Ban", "Bias", "Custom", "Force", "Grammatical", "MinTokens", "Penalties", "Processor"]
 
@@ -44,17 +46,20 @@ class Penalties:
     repetition: float = 1.0
     presence: float = 0.0
     frequency: float = 0.0
+    _tally: Tally = field(default_factory=Tally, compare=False, repr=False)
 
     def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
-        out: Logits = logits.copy()
+        self._tally.read(history, prompt_length)
+        ids, counts = self._tally.ids, self._tally.said
+        values = logits[ids]
         if self.repetition != 1.0:
-            seen = _known(np.unique(np.asarray(history, np.int64)), len(out))
-            values, factor = out[seen], np.float32(self.repetition)
-            out[seen] = np.where(values < 0, values * factor, values / factor)
-        if (self.presence or self.frequency) and len(history) > prompt_length:
-            said, counts = np.unique(np.asarray(history[prompt_length:], np.int64), return_counts=True)
-            said, counts = said[said < len(out)], counts[said < len(out)]
-            out[said] -= (self.presence + self.frequency * counts).astype(np.float32)
+            factor = np.float32(self.repetition)
+            values = np.where(values < 0, values * factor, values / factor)
+        if self.presence or self.frequency:
+            said = counts > 0
+            values[said] -= (self.presence + self.frequency * counts[said]).astype(np.float32)
+        out: Logits = logits.copy()
+        out[ids] = values
         return out
 
 
@@ -65,11 +70,14 @@ class Bias:
     biases: Mapping[int, float]
 
     def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
+        ids, values = self._arrays
         out: Logits = logits.copy()
-        for token, bias in self.biases.items():
-            if token < len(out):
-                out[token] += np.float32(bias)
+        out[ids] += values
         return out
+
+    @cached_property
+    def _arrays(self) -> tuple[NDArray[np.int64], Logits]:
+        return np.array(list(self.biases), np.int64), np.array(list(self.biases.values()), np.float32)
 
 
 @dataclass(frozen=True)
@@ -80,7 +88,7 @@ class Ban:
 
     def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
         out: Logits = logits.copy()
-        out[_known(np.asarray(self.tokens, np.int64), len(out))] = -np.inf
+        out[list(self.tokens)] = -np.inf
         return out
 
 
@@ -105,7 +113,7 @@ class Force:
 
     def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
         token = self.tokens.get(len(history) - prompt_length)
-        if token is None or token >= len(logits):
+        if token is None:
             return logits
         out = np.full_like(logits, -np.inf)
         out[token] = 0.0
@@ -119,7 +127,7 @@ class Grammatical:
     matcher: Matcher
 
     def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
-        allowed = self.matcher.allowed(history[prompt_length:])[: len(logits)]
+        allowed = self.matcher.allowed(history[prompt_length:])
         return np.where(allowed, logits, np.float32(-np.inf))
 
 
@@ -134,7 +142,3 @@ class Custom:
         if out.shape != logits.shape:
             raise InputError(f"a custom processor returned shape {out.shape}; it must return {logits.shape}, as given")
         return out
-
-
-def _known(ids: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    return ids[ids < size]

@@ -117,9 +117,17 @@ class Draft:
             node = self.parents[node]
         return tuple(reversed(nodes))
 
+    @cached_property
+    def depths(self) -> tuple[int, ...]:
+        """Depth of each node."""
+        depths: list[int] = []
+        for parent in self.parents:
+            depths.append(1 if parent == ROOT else depths[parent] + 1)
+        return tuple(depths)
+
     def depth(self, node: int) -> int:
         """Number of tokens between the committed text and ``node``, itself included; 0 for ``ROOT``."""
-        return len(self.path(node))
+        return 0 if node == ROOT else self.depths[node]
 
     def head(self, size: int) -> Draft:
         """Keep the first ``size`` nodes, which are always a tree."""

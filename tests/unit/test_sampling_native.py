@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from headstart import _native, coins, law, warp
+from headstart import _native, coins, law, logprobs, warp
 from headstart.law import Law
 
 ISAS = _native.available_isas()
@@ -163,3 +163,14 @@ def test_arrays_that_do_not_belong_together_are_refused() -> None:
         _native.race(np.ones(3), np.arange(2), (0, 0), 1)
     with pytest.raises(ValueError, match="same length"):
         _native.excess(np.ones(3), np.ones(2), 1.0)
+
+
+@pytest.mark.parametrize("kind", ["normal", "flat", "tied", "far", "masked"])
+@pytest.mark.parametrize("size", [1, 15, 17, 1000, 49_152])
+def test_log_sum_exp(kind: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    logits = row(kind, size, size)
+    top = float(logits.max())
+    found = {_native.log_sum_exp(logits, top, isa) for isa in ISAS}
+    monkeypatch.setattr(logprobs, "native", None)
+    assert found == {logprobs.log_sum_exp(logits, top)}
+    assert next(iter(found)) == pytest.approx(np.logaddexp.reduce(logits.astype(np.float64)), rel=1e-14, abs=1e-13)

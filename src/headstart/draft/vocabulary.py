@@ -56,7 +56,9 @@ class Shared:
         return token
 
     def logits(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        return logits[: self._target_size]
+        if len(logits) >= self._target_size:
+            return logits[: self._target_size]
+        return np.concatenate([logits, np.full(self._target_size - len(logits), -np.inf, np.float32)])
 
 
 class Intersection:
