@@ -159,7 +159,7 @@ def race(law: Law, key: Key, count: int = 1) -> list[int]:
     of k without replacement. Ties go to the lowest id. Tokens of weight 0 do not run.
     """
     if law.ids is not None and len(law.ids) == 1:
-        return law.ids.tolist()
+        return [int(law.ids[0])]
     weights = law.weights.astype(np.float64, copy=False)
     if native is not None:
         winners: list[int] = native.race(weights, law.ids, key, count)

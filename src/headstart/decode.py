@@ -122,7 +122,8 @@ def batch_of(requests: Sequence[Request], drafts: Sequence[Draft]) -> tuple[Batc
         sequences += [request.sequence] * (len(draft) + 1)
         tokens += [request.tokens[-1], *draft.tokens]
         parents += [-1, *(first + 1 + parent for parent in draft.parents)]
-    return Batch(*np.array([sequences, tokens, parents], np.int32), np.ones(len(tokens), np.bool_)), firsts
+    table = np.array([sequences, tokens, parents], np.int32)
+    return Batch(table[0], table[1], table[2], np.ones(len(tokens), np.bool_)), firsts
 
 
 def taps_of(requests: Sequence[Request]) -> tuple[int, ...]:

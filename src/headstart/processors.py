@@ -7,7 +7,7 @@ the drafted ancestors of the row, so a drafted row is treated exactly as plain d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -46,7 +46,6 @@ class Penalties:
     repetition: float = 1.0
     presence: float = 0.0
     frequency: float = 0.0
-    _tally: Tally = field(default_factory=Tally, compare=False, repr=False)
 
     def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
         self._tally.read(history, prompt_length)
@@ -61,6 +60,10 @@ class Penalties:
         out: Logits = logits.copy()
         out[ids] = values
         return out
+
+    @cached_property
+    def _tally(self) -> Tally:
+        return Tally()
 
 
 @dataclass(frozen=True)
