@@ -39,7 +39,7 @@ function layout({ p, q, drafted = true, judged = false, moved = false, gaps = fa
       else { list.push(box(`f${i}${j}`, i, at, mass, surplusKind, law[j] > 0.999 || !judged ? show(mass) : '')); at += mass; }
     });
   });
-  if (gaps && !moved) p.forEach((_, i) => list.push({ ...box(`g${i}`, i, kept[i], left[i], 'p', show(left[i])), faint: false }));
+  if (gaps && !moved) p.forEach((_, i) => list.push(box(`g${i}`, i, kept[i], left[i], 'p', show(left[i]))));
   if (outline) p.forEach((x, i) => list.push(box(`o${i}`, i, 0, x, 'outline', '')));
   return list;
 }

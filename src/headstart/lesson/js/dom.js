@@ -45,15 +45,6 @@ export const grouped = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ' ');
 
 export const calm = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
 
-/** Calls fn at most once per frame, with the latest arguments. */
-export function perFrame(fn) {
-  let waiting = null;
-  return (...args) => {
-    if (waiting === null) requestAnimationFrame(() => { const now = waiting; waiting = null; fn(...now); });
-    waiting = args;
-  };
-}
-
 /** Works through a generator in slices of about ten milliseconds, so that the page never stalls. */
 export function inSlices(steps, done = () => {}) {
   let alive = true;

@@ -10,7 +10,7 @@ export const TOYS = [{ id: 'love', face: '💗' }, { id: 'hate', face: '🖤' },
  * A figure's frame. `title` is a word id; `badge` is 'trace', 'live' or 'whatif'.
  * Returns {root, stage, controls, narration, badge(kind)}: put the picture on the stage, buttons among the controls.
  */
-export function figure(host, { title, badge = 'whatif' }) {
+export function figure(host, title, badge = 'whatif') {
   const mark = h('span', { class: 'badge' });
   const stage = h('div', { class: 'stage' });
   const controls = h('div', { class: 'controls' });
@@ -28,13 +28,18 @@ export function button(word, fn, { primary = false, values } = {}) {
   return h('button', { type: 'button', class: primary ? 'primary' : '', w: word, values, on: { click: fn } });
 }
 
-/** A native choice of one among a few: options are {value, word}. Returns {root, update(value)}. */
-export function choice(word, options, fn) {
-  const select = h('select', { on: { change: () => fn(select.value) } },
-    ...options.map(({ value, word: id, values }) => h('option', { value, w: id, values })));
+/** A native choice among values, which are called `<prefix>.<value>`. Returns {root, update(value)}. */
+export function choice(word, values, prefix, fn) {
+  const select = h('select', { on: { change: () => fn(select.value) } }, ...values.map((value) => h('option', { value, w: `${prefix}.${value}` })));
   const root = h('label', { class: 'choice' }, h('span', { w: word }), select);
-  return { root, update: (value) => { select.value = value; if (select.selectedIndex < 0) select.selectedIndex = 0; } };
+  return { root, update: (value) => { select.value = value; } };
 }
+
+/** The same for one knob of the state. */
+export const choose = (ctx, name, word, values, prefix = word.split('.')[0]) => choice(word, values, prefix, (value) => ctx.set({ [name]: value }));
+
+/** A slider for one knob of the state. */
+export const dial = (ctx, name, word, limits) => slider(word, limits, (value) => ctx.set({ [name]: value }));
 
 /** A native slider with its name and its value in words. Returns {root, input, update(value, shown)}. */
 export function slider(word, { min, max, step = 1, kind = '', values }, fn) {
@@ -134,8 +139,27 @@ export function gauge(word, kind) {
 }
 
 /**
+ * Upright columns on one scale, each perhaps with a gold tick.
+ * Returns {root, update([{name, value, tick, text, kind}])}.
+ */
+export function upright() {
+  const root = h('div', { class: 'hist', role: 'img' });
+  const update = (list) => {
+    root.classList.toggle('many', list.length > 7);
+    const most = Math.max(1e-9, ...list.flatMap(({ value, tick = 0 }) => [value, tick]));
+    root.replaceChildren(...list.map(({ name, value, tick, text: words, kind = 'accepted' }) => {
+      const shaft = h('span', { class: 'shaft' }, h('i'), tick === undefined ? null : h('b'));
+      css(shaft, { '--v': value / most, '--at': (tick || 0) / most });
+      return h('div', { class: kind }, h('output', {}, words), shaft, h('small', {}, name));
+    }));
+    root.setAttribute('aria-label', list.map(({ name, text: words }) => `${name}: ${words}`).join(', '));
+  };
+  return { root, update };
+}
+
+/**
  * Areas: rectangles in the unit square that keep their identity, so that they can slide when the step changes.
- * Returns {root, update([{key, x, y, w, h, kind, text, faint}])}; y grows upwards.
+ * Returns {root, update([{key, x, y, w, h, kind, text}])}; y grows upwards.
  */
 export function areas({ ratio = 1.6 } = {}) {
   const root = h('div', { class: 'areas' });
@@ -147,7 +171,7 @@ export function areas({ ratio = 1.6 } = {}) {
       seen.add(item.key);
       if (!boxes.has(item.key)) boxes.set(item.key, root.appendChild(h('div', { class: 'area' }, h('span'))));
       const box = boxes.get(item.key);
-      box.className = `area ${item.kind}${item.faint ? ' faint' : ''}${item.w * item.h < 1e-9 ? ' none' : ''}`;
+      box.className = `area ${item.kind}${item.w * item.h < 1e-9 ? ' none' : ''}`;
       css(box, { left: percent(item.x, 3), bottom: percent(item.y, 3), width: percent(item.w, 3), height: percent(item.h, 3) });
       box.firstChild.textContent = item.w > 0.1 && item.h > 0.09 ? item.text || '' : '';
     }
@@ -156,24 +180,20 @@ export function areas({ ratio = 1.6 } = {}) {
   return { root, update };
 }
 
-/** Kinds of token, each with a colour and a shape; the same marks stand in the prose. */
-export const KINDS = ['draft', 'accepted', 'rejected', 'recovered', 'bonus', 'plain'];
-
-/** One token as it is seen everywhere: {text, kind, note}. Outside of flowing text spaces and line ends are made visible. */
-export function token({ text: words, kind, note, future, gone }, flowing = false) {
+/** One token as it is seen everywhere: {text, kind}. Outside of flowing text spaces and line ends are made visible. */
+export function token({ text: words, kind, future, gone }, flowing = false) {
   const visible = flowing ? words : words.replace(/\n/g, '↵').replace(/^ /, '\u00b7');
   const node = h('span', { class: `tok ${kind}${future ? ' future' : ''}${gone ? ' gone' : ''}` }, h('span', { class: 'sr' }, `${text(`kind.${kind}`)}: `), visible || '\u2205');
-  if (note) node.append(h('small', {}, note));
   return node;
 }
 
-/** A strip of tokens. Returns {root, update([{text, kind, note}])}; unchanged tokens stay where they are. */
+/** A strip of tokens. Returns {root, update([{text, kind}])}; unchanged tokens stay where they are. */
 export function strip({ className = '' } = {}) {
   const root = h('div', { class: `strip ${className}` });
   const flowing = className.includes('flow');
   let last = [];
   const update = (tokens) => {
-    const keys = tokens.map((t) => `${t.kind}|${t.text}|${t.note || ''}|${t.future ? 1 : 0}${t.gone ? 1 : 0}|${document.documentElement.lang}`);
+    const keys = tokens.map((t) => `${t.kind}|${t.text}|${t.future ? 1 : 0}${t.gone ? 1 : 0}|${document.documentElement.lang}`);
     let same = 0;
     while (same < keys.length && keys[same] === last[same]) same += 1;
     while (root.childNodes.length > same) root.lastChild.remove();

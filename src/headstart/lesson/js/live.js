@@ -3,14 +3,7 @@
 /** Whether a live engine stands behind this page: the server says so in the page itself, so nothing is probed. */
 export const available = document.querySelector('meta[name=engine]').content === 'live';
 
-/**
- * Starts a run and hands over its events one by one.
- *
- * @param {string} path 'run' or 'measure'
- * @param {object} body what to run: the server checks and limits it
- * @param {(event: string, data: object) => void} on called for every event; errors come as ('error', {message})
- * @returns {() => void} stops the run
- */
+/** Starts 'run' or 'measure' with what the server shall check and do; on(event, data) gets its events, errors too. Returns how to stop. */
 export function start(path, body, on) {
   const stop = new AbortController();
   run(path, body, on, stop.signal).catch((problem) => {

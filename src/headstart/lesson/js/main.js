@@ -1,9 +1,8 @@
 // Start, routes between chapters, language, theme. A chapter is {id, knobs, mount(root, ctx) -> view(state)}.
 import { CHAPTERS } from './chapters/index.js';
 import { h } from './dom.js';
-import * as live from './live.js';
+import { prose } from './prose.js';
 import * as state from './state.js';
-import { loadTrace } from './trace.js';
 import { language, preferred, say, speak, text } from './words.js';
 
 const ids = CHAPTERS.map((chapter) => chapter.id);
@@ -18,10 +17,6 @@ let narrating = 0;
 const ctx = {
   get state() { return state.get(); },
   set: state.set,
-  reset: state.reset,
-  link: state.link,
-  live,
-  trace: loadTrace,
   /** Runs when the reader leaves the chapter. */
   leave: (fn) => leaving.push(fn),
   /** Tells a screen reader what just happened, at most a few times a second and only the latest. */
@@ -63,6 +58,7 @@ function mount(now) {
   const article = h('article', { class: 'chapter', 'data-id': now.chapter },
     h('p', { class: 'number', w: 'shell.number', values: { n: number + 1, of: ids.length } }),
     h('h1', { w: `${now.chapter}.title` }));
+  prose(article, `${now.chapter}.lead`).classList.add('lead');
   main.replaceChildren(article);
   turnPages(now.chapter);
   view = CHAPTERS[number].mount(article, ctx) || (() => {});

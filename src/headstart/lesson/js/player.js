@@ -1,6 +1,6 @@
 // Playback: start again, back, play, step, and a slider over all steps. The step t lives in the state.
 import { able, calm, h, shown } from './dom.js';
-import { label, say } from './words.js';
+import { say } from './words.js';
 
 /**
  * Controls for the steps 0..last of a figure.
@@ -54,21 +54,23 @@ export function player(ctx, { pace = () => 900, word = 'play.slider' } = {}) {
 }
 
 /**
- * A bet before a reveal. `options` are word ids; the bet is kept in the knob `knob` (-1: none yet; 99: just look).
+ * A bet before a reveal, put into `host`: question `<name>.bet`, options `<name>.b0` to `<name>.b2` unless others are given.
  *
- * A link to a question in it, or to a
- * later step (`open(state)`), shows the reveal as well. `values(state)` fills the placeholders of question and options. Returns {root, update(), placed(), revealed()}; `reveal` is the node that stays hidden until a bet is placed, `answer` says
- * which option is right (a number, or a function of the state).
+ * The bet is kept in the knob `knob` (-1: none yet; 99: just look); `answer` says which option is right (a number, or a
+ * function of the state), `values(state)` fills the placeholders. Returns {reveal, update(), revealed()}: what is put into
+ * `reveal` stays hidden until a bet is placed, or a link leads to a question in it or to a later step (`open(state)`).
  */
-export function bet(ctx, { knob, question, options, answer, reveal, values = () => ({}), open = ({ t }) => t > 0 }) {
-  const name = `bet-${knob}`;
+export function bet(host, ctx, name, { answer, knob = 'guess', options = [0, 1, 2].map((i) => `${name}.b${i}`), values = () => ({}), open = ({ t }) => t > 0 }) {
+  const question = `${name}.${knob === 'guess' ? 'bet' : 'bet2'}`;
+  const reveal = h('div');
+  const id = `bet-${knob}`;
   const choices = options.map((word, i) => h('button', { type: 'button', class: 'bet-option', w: word, values: values(ctx.state), on: { click: () => place(i) } }));
   const skip = h('button', { type: 'button', class: 'quiet', w: 'bet.skip', on: { click: () => place(99) } });
   const result = h('p', { class: 'verdict' });
   const asked = h('span', { w: question, values: values(ctx.state) });
-  const root = h('section', { class: 'bet', 'aria-labelledby': name },
-    h('p', { class: 'ask', id: name }, h('b', { w: 'bet.tag' }), ' ', asked),
-    h('div', { class: 'options' }, ...choices, skip), result);
+  const root = h('section', { class: 'bet', 'aria-labelledby': id },
+    h('p', { class: 'ask', id }, h('b', { w: 'bet.tag' }), ' ', asked),
+    h('div', { class: 'options', role: 'group', l: 'bet.options' }, ...choices, skip), result);
   function place(i) {
     ctx.set({ [knob]: i });
     ctx.narrate(result.textContent);
@@ -87,10 +89,9 @@ export function bet(ctx, { knob, question, options, answer, reveal, values = () 
     shown(skip, placed < 0);
     shown(result, placed >= 0);
     if (placed >= 0) say(result, placed === right ? 'bet.won' : placed === 99 ? 'bet.looked' : 'bet.lost', {});
-    for (const node of [reveal].flat()) if (node) shown(node, revealed());
+    shown(reveal, revealed());
     root.classList.toggle('placed', placed >= 0);
   }
-  label(root.querySelector('.options'), 'bet.options');
-  root.querySelector('.options').setAttribute('role', 'group');
-  return { root, update, placed: () => ctx.state[knob] >= 0, revealed };
+  host.append(root, reveal);
+  return { reveal, update, revealed };
 }

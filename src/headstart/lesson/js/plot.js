@@ -3,15 +3,18 @@ import { decimal, h, s } from './dom.js';
 
 let clips = 0;
 
+const CIRCLE = 'm-5.5 0a5.5 5.5 0 1 0 11 0a5.5 5.5 0 1 0-11 0';
+const SHAPES = { best: 'm0-8l8 8l-8 8l-8-8', square: 'm-5-5h10v10h-10', cross: 'm-3-6l3 3l3-3l3 3l-3 3l3 3l-3 3l-3-3l-3 3l-3-3l3-3l-3-3' };
+
 /**
  * Axes with lines, points, bands and marks.
  *
- * `x` and `y` are {min, max, ticks: [numbers], word: id, show: fn}. Returns {root, update(content)} with content
+ * `x` and `y` are {min, max, ticks: [numbers], word: id}. Returns {root, update(content)} with content
  * {lines: [{points: [[x, y]...], kind}], points: [{x, y, kind, text}], bands: [{from, to, kind}],
- *  marks: [{x, kind, text}], fills: [{points, kind}]}; kinds are CSS classes.
+ *  marks: [{x, kind, text}]}; kinds are CSS classes; 'best', 'square' and 'cross' also give a point its shape.
  */
-export function plot({ x, y, height = 300, word, values }) {
-  const svg = s('svg', { class: 'plot', role: 'img', l: word, values, height });
+export function plot({ x, y, height = 300, word }) {
+  const svg = s('svg', { class: 'plot', role: 'img', l: word, height });
   const root = h('div', { class: 'plotbox' }, h('p', { class: 'axis', w: y.word }), svg, h('p', { class: 'axis x', w: x.word }));
   const clipId = `plot-${clips += 1}`;
   let content = {};
@@ -24,9 +27,9 @@ export function plot({ x, y, height = 300, word, values }) {
 
   function grid() {
     const xs = axes.x.ticks.map((v) => s('g', { class: 'grid' },
-      s('path', { d: `M${px(v)} ${edge.top}V${height - edge.bottom}` }), put((axes.x.show || decimal)(v), px(v), height - 8, 'middle')));
+      s('path', { d: `M${px(v)} ${edge.top}V${height - edge.bottom}` }), put(decimal(v), px(v), height - 8, 'middle')));
     const ys = axes.y.ticks.map((v) => s('g', { class: 'grid' },
-      s('path', { d: `M${edge.left} ${py(v)}H${width - edge.right}` }), put((axes.y.show || decimal)(v), edge.left - 6, py(v) + 4, 'end')));
+      s('path', { d: `M${edge.left} ${py(v)}H${width - edge.right}` }), put(decimal(v), edge.left - 6, py(v) + 4, 'end')));
     return [...xs, ...ys];
   }
   function put(words, a, b, anchor, kind = '') {
@@ -35,10 +38,9 @@ export function plot({ x, y, height = 300, word, values }) {
     return node;
   }
   function point({ x: a, y: b, kind, text }) {
-    const diamond = /\bp\b|best/.test(kind);
-    const shape = diamond ? s('path', { d: `M${px(a)} ${py(b) - 7}l7 7l-7 7l-7 -7z` }) : s('circle', { cx: px(a), cy: py(b), r: 5.5 });
-    const left = px(a) > width * 0.72;
-    return s('g', { class: `point ${kind}` }, shape, text ? put(text, px(a) + (left ? -11 : 11), py(b) - 7, left ? 'end' : 'start') : null);
+    const left = px(a) > width * 0.2;
+    const shape = SHAPES[Object.keys(SHAPES).find((name) => kind.includes(name))] || CIRCLE;
+    return s('g', { class: `point ${kind}` }, s('path', { d: `M${px(a)} ${py(b)}${shape}z` }), text ? put(text, px(a) + (left ? -11 : 11), py(b) - 7, left ? 'end' : 'start') : null);
   }
   function mark({ x: a, kind, text }) {
     const left = px(a) > width * 0.7;
@@ -47,12 +49,11 @@ export function plot({ x, y, height = 300, word, values }) {
   }
   function draw() {
     width = root.clientWidth;
-    if (!width) return;
+    if (!width || !content.lines) return;
     svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
-    const { bands = [], fills = [], lines = [], points = [], marks = [] } = content;
+    const { bands = [], lines, points = [], marks = [] } = content;
     const clip = s('clipPath', { id: clipId }, s('rect', { x: edge.left, y: edge.top, width: width - edge.left - edge.right, height: height - edge.top - edge.bottom }));
     const inner = s('g', { 'clip-path': `url(#${clipId})` },
-      ...fills.map((f) => s('path', { d: `${path(f.points)}Z`, class: `fillarea ${f.kind}` })),
       ...lines.map((l) => s('path', { d: path(l.points), class: `line ${l.kind}` })));
     svg.replaceChildren(clip,
       ...bands.map((b) => s('rect', { x: px(b.from), y: edge.top, width: Math.max(0, px(b.to) - px(b.from)), height: height - edge.top - edge.bottom, class: `bandarea ${b.kind}` })),

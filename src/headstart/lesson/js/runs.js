@@ -23,7 +23,7 @@ export async function loadRun(name) {
 }
 
 /** A choice among runs; `names` are offered, and the reader's own where there is an engine. */
-export const runChoice = (names, fn) => choice('run.choose', [...names, ...(available ? ['live'] : [])].map((value) => ({ value, word: `run.${value}` })), fn);
+export const runChoice = (names, fn) => choice('run.choose', [...names, ...(available ? ['live'] : [])], 'run', fn);
 
 /** Hands over the run that the state names, whenever the name changes and the reader is still there: look(name, anew). */
 export function follow(ctx, take) {

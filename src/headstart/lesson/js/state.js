@@ -7,7 +7,6 @@ const BASE = { t: 0, seed: 1, at: '' };
 
 let defaults = { ...BASE, ...SHARED };
 let state = { chapter: '', lang: '', ...defaults };
-let owned = {};
 let timer = 0;
 const listeners = new Set();
 
@@ -22,7 +21,7 @@ export function parse(hash, chapters, knobsOf) {
     if (key === 'lang') read.lang = ['en', 'zh'].includes(raw) ? raw : '';
     else if (key in start) read[key] = like(start[key], raw);
   }
-  return { read, start, knobs };
+  return { read, start };
 }
 
 function like(sample, raw) {
@@ -43,9 +42,8 @@ export const get = () => state;
 export const watch = (fn) => { listeners.add(fn); return () => listeners.delete(fn); };
 
 /** Takes over a parsed hash. */
-export function enter({ read, start, knobs }) {
+export function enter({ read, start }) {
   defaults = start;
-  owned = knobs;
   state = read;
   clearTimeout(timer);
   for (const fn of listeners) fn(state);
@@ -75,9 +73,3 @@ export function link(chapter, patch = {}) {
   const start = { ...BASE, ...SHARED, ...Object.fromEntries(Object.keys(patch).map((key) => [key, undefined])) };
   return format({ ...start, ...kept, t: 0, at: '', ...patch }, start);
 }
-
-/** The chapter's own knobs back to where they began. */
-export const reset = (patch = {}) => set({ ...owned, t: 0, ...patch });
-
-/** Several hundredths out of one knob. */
-export const parts = (knob) => String(knob).split(',').map((part) => Number(part) || 0);

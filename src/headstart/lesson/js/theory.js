@@ -22,6 +22,25 @@ export function tokensPerPass(alpha, gamma) {
   return sum;
 }
 
+/** Chances of 1, 2, ... gamma + 1 tokens in a pass. */
+export function tokenCounts(alpha, gamma) {
+  const counts = [];
+  let survival = 1;
+  for (let i = 0; i < gamma; i += 1) { counts.push(survival * (1 - alpha)); survival *= alpha; }
+  return [...counts, survival];
+}
+
+/** Chance that target and draft pick the same word by one shared noise. */
+export function coupled(p, q) {
+  let sum = 0;
+  p.forEach((_, x) => {
+    let wide = 0;
+    p.forEach((__, v) => { wide += Math.max(p[v] / p[x], q[v] / q[x]); });
+    if (p[x] > 0 && q[x] > 0) sum += 1 / wide;
+  });
+  return sum;
+}
+
 /** Speed-up when a drafted token costs c passes and a pass over gamma + 1 rows costs `wide(gamma + 1)`. */
 export const speedup = (alpha, gamma, c, wide = () => 1) => tokensPerPass(alpha, gamma) / (gamma * c + wide(gamma + 1));
 

@@ -8,6 +8,9 @@ export function loadTrace(name) {
   return loaded.get(name);
 }
 
+/** Recorded figures by name, from traces/<name>.json. */
+export const loadJson = (name) => fetch(`traces/${name}.json`).then((answer) => answer.json());
+
 /** A trace file's text as {header, rounds, result, timings, lines}. */
 export function parseTrace(lines) {
   const records = lines.trim().split('\n').map((line) => JSON.parse(line));

@@ -1,5 +1,5 @@
 // Chapter 1: the race. One text, two lanes: the big model alone, and guess-and-check.
-import { calm, css, decimal, h, shown } from '../dom.js';
+import { calm, css, decimal, h } from '../dom.js';
 import { figure, legend, strip } from '../figure.js';
 import { bet, player } from '../player.js';
 import { prose } from '../prose.js';
@@ -33,8 +33,7 @@ export default {
   id: 'race',
   knobs: { run: RUNS[0], guess: -1 },
   mount(root, ctx) {
-    prose(root, 'race.lead').classList.add('lead');
-    const fig = figure(root, { title: 'race.fig', badge: 'trace' });
+    const fig = figure(root, 'race.fig', 'trace');
     const lanes = [lane('race.plain'), lane('race.drafted')];
     fig.stage.append(...lanes.map((one) => one.root), legend('plain', 'accepted', 'recovered', 'bonus'));
     const times = [0];
@@ -45,11 +44,10 @@ export default {
     const facts = h('p', { class: 'note' });
     fig.root.append(facts);
     const result = h('p', { class: 'result' });
-    const wager = bet(ctx, { knob: 'guess', question: 'race.bet', options: ['race.same', 'race.nearly', 'race.other'], answer: 0, reveal: result });
-    wager.root.append(result);
-    root.append(wager.root);
+    const { reveal, update } = bet(root, ctx, 'race', { options: ['race.same', 'race.nearly', 'race.other'], answer: 0, open: () => false });
+    reveal.append(result);
     prose(root, 'race.how');
-    root.append(h('ul', { class: 'asks' }, ...[['lunch', 'cost'], ['proof', 'worse'], ['residual', 'resample']]
+    root.append(h('ul', { class: 'asks' }, ...[['lunch', 'cost'], ['proof', 'worse'], ['residual', 'resample'], ['guess', 'longer']]
       .map(([chapter, at]) => h('li', {}, h('a', { 'data-chapter': chapter, 'data-at': at, w: `${at}.q` })))));
 
     let run = null;
@@ -84,8 +82,7 @@ export default {
     });
     return (now) => {
       runs.update(now.run);
-      wager.update();
-      shown(result, wager.placed());
+      update();
       look(now.run);
       if (run) draw();
     };

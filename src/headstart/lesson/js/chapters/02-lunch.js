@@ -1,13 +1,12 @@
 // Chapter 2: why there is a free lunch. A pass reads every weight, for one token or for k.
 import { able, decimal, h, percent } from '../dom.js';
-import { button, figure, gauge, slider } from '../figure.js';
+import { button, figure, gauge, dial } from '../figure.js';
 import * as live from '../live.js';
 import { bet } from '../player.js';
 import { plot } from '../plot.js';
 import { prose, question } from '../prose.js';
+import { loadJson } from '../trace.js';
 import { say } from '../words.js';
-
-const recorded = () => fetch('traces/passes.json').then((answer) => answer.json());
 
 /** Pass time, idealised: flat while memory is the bottleneck, then proportional to the arithmetic. */
 export function roofline(points) {
@@ -35,19 +34,16 @@ export default {
   id: 'lunch',
   knobs: { k: 1, guess: -1 },
   mount(root, ctx) {
-    prose(root, 'lunch.lead').classList.add('lead');
-    const first = figure(root, { title: 'lunch.fig' });
+    const first = figure(root, 'lunch.fig');
     const picture = pipes();
-    const k = slider('lunch.k', { min: 1, max: 16 }, (value) => ctx.set({ k: value }));
+    const k = dial(ctx, 'k', 'lunch.k', { min: 1, max: 16 });
     first.stage.append(k.root, picture.root);
     let data = null;
     const rows = (count) => data.points.find((point) => point.rows === count) || data.points[data.points.length - 1];
     const answer = () => { const ratio = data ? rows(4).seconds / rows(1).seconds : 1; return ratio > 3 ? 0 : ratio > 1.5 ? 1 : 2; };
-    const reveal = h('div');
-    const wager = bet(ctx, { knob: 'guess', question: 'lunch.bet', options: ['lunch.four', 'lunch.twice', 'lunch.same'], answer, reveal });
-    root.append(wager.root, reveal);
-    const second = figure(reveal, { title: 'lunch.curve', badge: 'trace' });
-    const curve = plot({ x: { min: 1, max: 16, ticks: [1, 2, 4, 8, 12, 16], word: 'lunch.x' }, y: { min: 0, max: 1, ticks: [], word: 'lunch.y' }, word: 'lunch.alt' });
+    const { reveal, update } = bet(root, ctx, 'lunch', { options: ['lunch.four', 'lunch.twice', 'lunch.same'], answer });
+    const second = figure(reveal, 'lunch.curve', 'trace');
+    const curve = plot({ x: { min: 1, max: 16, ticks: [1, 2, 4, 8, 12, 16], word: 'lunch.x' }, y: { min: 0, word: 'lunch.y' }, word: 'lunch.alt' });
     const facts = h('p', { class: 'note' });
     second.stage.append(curve.root, h('ul', { class: 'legend' }, h('li', { class: 'key ink', w: 'lunch.measured' }), h('li', { class: 'key dash p', w: 'lunch.ideal' })), facts);
     if (live.available) second.controls.append(measure());
@@ -90,10 +86,10 @@ export default {
       const { idle, pass } = picture.update(shape, now.k);
       say(first.narration, 'lunch.told', { k: now.k, idle: percent(idle), times: decimal(pass / shape.floor, 2) });
     }
-    recorded().then((seen) => take(seen, 'trace'));
+    loadJson('passes').then((seen) => take(seen, 'trace'));
     return (now) => {
       k.update(now.k);
-      wager.update();
+      update();
       if (data) draw(now);
     };
   },

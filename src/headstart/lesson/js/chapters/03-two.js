@@ -30,8 +30,7 @@ export default {
   id: 'two',
   knobs: { guess: -1 },
   mount(root, ctx) {
-    prose(root, 'two.lead').classList.add('lead');
-    const fig = figure(root, { title: 'two.fig' });
+    const fig = figure(root, 'two.fig');
     const knobs = editors(ctx, 2);
     const crowds = [crowd('p'), crowd('q')];
     knobs.both.forEach((one, i) => one.root.append(...crowds[i].nodes));
@@ -40,21 +39,19 @@ export default {
       button('two.again', () => ctx.set({ seed: ctx.state.seed + 1 }), { primary: true }),
       button('two.reset', () => ctx.set({ p: 60, q: 20, seed: 1 })));
     prose(root, 'two.job');
-    const answer = h('div');
-    const wager = bet(ctx, { knob: 'guess', question: 'two.bet', options: ['two.never', 'two.some'],
-      values: ({ p: a, q: b }) => ({ p: a, q: b }), answer: ({ p: a, q: b }) => (a >= b ? 0 : 1), reveal: answer });
-    root.append(wager.root, answer);
+    const { reveal, update } = bet(root, ctx, 'two', { options: ['two.never', 'two.some'],
+      values: ({ p: a, q: b }) => ({ p: a, q: b }), answer: ({ p: a, q: b }) => (a >= b ? 0 : 1) });
     const picture = columns(2);
-    const second = figure(answer, { title: 'two.overlap' });
+    const second = figure(reveal, 'two.overlap');
     second.stage.append(picture.root, legend('accepted', 'rejected', 'p'));
-    const after = prose(answer, 'two.after', {});
+    const after = prose(reveal, 'two.after');
     return (now) => {
       const { p, q } = laws(now, 2);
       knobs.update(now);
       crowds[0].update(p, now.seed, 'recover');
       crowds[1].update(q, now.seed, 'propose');
       picture.update({ p, q, judged: true });
-      wager.update();
+      update();
       refill(after, { alpha: percent(overlap(p, q)) });
     };
   },

@@ -15,8 +15,7 @@ export default {
   id: 'timelines',
   knobs: { cells: '00000', guess: -1 },
   mount(root, ctx) {
-    prose(root, 'timelines.lead').classList.add('lead');
-    const fig = figure(root, { title: 'timelines.fig' });
+    const fig = figure(root, 'timelines.fig');
     const board = h('div', { class: 'lines' });
     const cells = () => Array.from({ length: 5 }, (_, i) => Math.min(2, Number(ctx.state.cells[i]) || 0));
     const turn = (i) => {
@@ -37,9 +36,7 @@ export default {
     const clear = button('timelines.clear', () => ctx.set({ cells: '00000' }));
     fig.controls.append(clear);
     const hint = prose(root, 'timelines.hint');
-    const reveal = h('div');
-    const wager = bet(ctx, { knob: 'guess', question: 'timelines.bet', options: ['timelines.b0', 'timelines.b1', 'timelines.b2'], answer: 1, reveal });
-    root.append(wager.root, reveal);
+    const { reveal, update } = bet(root, ctx, 'timelines', { answer: 1 });
     prose(reveal, 'timelines.after');
 
     function paint(now) {
@@ -62,7 +59,7 @@ export default {
       fig.root.classList.toggle('solved', stage === 'timelines.done');
       shown(clear, erased > 0);
       shown(hint, stage !== 'timelines.done');
-      wager.update();
+      update();
     };
   },
 };

@@ -26,11 +26,8 @@ export default {
   id: 'proof',
   knobs: { guess: -1 },
   mount(root, ctx) {
-    prose(root, 'proof.lead').classList.add('lead');
-    const reveal = h('div');
-    const wager = bet(ctx, { knob: 'guess', question: 'proof.bet', options: ['proof.b0', 'proof.b1', 'proof.b2'], answer: 2, reveal });
-    root.append(wager.root, reveal);
-    const fig = figure(reveal, { title: 'proof.fig' });
+    const { reveal, update } = bet(root, ctx, 'proof', { answer: 2 });
+    const fig = figure(reveal, 'proof.fig');
     const picture = columns(2);
     const steps = h('ol', { class: 'prooflines' });
     const rows = Array.from({ length: LAST }, (_, k) => {
@@ -45,7 +42,7 @@ export default {
     const controls = player(ctx, { pace: () => 3200 });
     fig.controls.append(controls.root);
     const knobs = editors(ctx, 2);
-    const own = figure(reveal, { title: 'proof.own' });
+    const own = figure(reveal, 'proof.own');
     own.stage.append(knobs.root);
     prose(reveal, 'proof.after');
     question(reveal, 'proof', 'worse');
@@ -55,7 +52,7 @@ export default {
       const t = Math.min(now.t, LAST);
       const { p, q } = laws(now, 2);
       knobs.update(now);
-      wager.update();
+      update();
       controls.update(t, LAST);
       picture.update({ p, q, drafted: t >= 1, judged: t >= 2, gaps: t === 4, moved: t >= 5 });
       const both = [0, 1].map((i) => lines(p, q, i));

@@ -33,12 +33,9 @@ export default {
   id: 'coin',
   knobs: { n: 0, guess: -1 },
   mount(root, ctx) {
-    prose(root, 'coin.lead').classList.add('lead');
-    const reveal = h('div');
-    const wager = bet(ctx, { knob: 'guess', question: 'coin.bet', options: ['coin.b0', 'coin.b1', 'coin.b2'],
-      values: ({ p, q }) => ({ p: 100 - p, q: 100 - q, ratio: Math.min(100, Math.round((100 * (100 - p)) / Math.max(1, 100 - q))) }), answer: 1, reveal });
-    root.append(wager.root, reveal);
-    const fig = figure(reveal, { title: 'coin.fig' });
+    const { reveal, update } = bet(root, ctx, 'coin', {
+      values: ({ p, q }) => ({ p: 100 - p, q: 100 - q, ratio: Math.min(100, Math.round((100 * (100 - p)) / Math.max(1, 100 - q))) }), answer: 1 });
+    const fig = figure(reveal, 'coin.fig');
     const dial = target();
     const share = bars({ size: 1, kind: 'accepted', names: [{ id: 'kept', face: '●' }] });
     const p = slider('coin.p', { min: 0, max: 100, kind: 'p' }, (v) => ctx.set({ p: 100 - v }));
@@ -55,7 +52,7 @@ export default {
       const b = (100 - now.q) / 100;
       p.update(100 - now.p, `${100 - now.p}%`);
       q.update(100 - now.q, `${100 - now.q}%`);
-      wager.update();
+      update();
       const coins = roundCoins(now.seed, 0, 0);
       const n = Math.min(MOST, Math.max(0, Math.round(now.n)));
       let kept = 0;

@@ -2,7 +2,7 @@
 import { columns } from '../columns.js';
 import { able, decimal, grouped, h, percent, shown } from '../dom.js';
 import { money } from '../evidence.js';
-import { bars, button, choice, editors, figure, legend } from '../figure.js';
+import { bars, button, choose, editors, figure, legend } from '../figure.js';
 import { laws } from '../laws.js';
 import { bet, player } from '../player.js';
 import { prose, question } from '../prose.js';
@@ -18,7 +18,7 @@ const PRESETS = { start: ['50,30,20', '30,20,50'], bare: ['10,40,50', '50,40,10'
 
 /** The first figure: where the leftover is and what it becomes. */
 function leftover(root, ctx) {
-  const fig = figure(root, { title: 'residual.fig' });
+  const fig = figure(root, 'residual.fig');
   const knobs = editors(ctx, 3);
   const picture = columns(3);
   const law = bars({ size: 3, kind: 'recovered' });
@@ -41,8 +41,8 @@ function leftover(root, ctx) {
 
 /** The second figure: sample under a rule; bars, variation and evidence. */
 function laboratory(root, ctx) {
-  const fig = figure(root, { title: 'residual.lab' });
-  const rule = choice('residual.rule', RULES.map((value) => ({ value, word: `rule.${value}` })), (value) => ctx.set({ rule: value }));
+  const fig = figure(root, 'residual.lab');
+  const rule = choose(ctx, 'rule', 'residual.rule', RULES, 'rule');
   const out = bars({ size: 3 });
   const gap = h('p', { class: 'tv' });
   const meter = h('div', { class: 'meter' }, h('i', { class: 'needle' }), h('i', { class: 'limit' }));
@@ -84,24 +84,18 @@ export default {
   id: 'residual',
   knobs: { n: 0, rule: 'residual', guess: -1, guess2: -1 },
   mount(root, ctx) {
-    prose(root, 'residual.lead').classList.add('lead');
     const first = leftover(root, ctx);
     prose(root, 'residual.mid');
-    const reveal = h('div');
-    const wager = bet(ctx, { knob: 'guess', question: 'residual.bet', options: ['residual.b0', 'residual.b1', 'residual.b2'], answer: 1,
-      reveal, open: ({ n }) => n > 0 });
-    root.append(wager.root, reveal);
+    const { reveal, update } = bet(root, ctx, 'residual', { answer: 1, open: ({ n }) => n > 0 });
     const second = laboratory(reveal, ctx);
     prose(reveal, 'residual.break');
-    const reveal2 = h('div');
-    const wager2 = bet(ctx, { knob: 'guess2', question: 'residual.bet2', options: ['rule.p', 'rule.without', 'rule.always', 'rule.threshold'], answer: 1, reveal: reveal2, open: () => false });
-    reveal.append(wager2.root, reveal2);
-    prose(reveal2, 'residual.hidden');
-    question(reveal2, 'residual', 'resample');
+    const hidden = bet(reveal, ctx, 'residual', { knob: 'guess2', options: RULES.slice(1).map((rule) => `rule.${rule}`), answer: 1, open: () => false });
+    prose(hidden.reveal, 'residual.hidden');
+    question(hidden.reveal, 'residual', 'resample');
     return (now) => {
       const { p, q } = laws(now, 3);
-      wager.update();
-      wager2.update();
+      update();
+      hidden.update();
       first(now, p, q);
       second(now, p, q);
     };

@@ -73,11 +73,8 @@ export default {
   id: 'sentence',
   knobs: { run: RUNS[0], guess: -1 },
   mount(root, ctx) {
-    prose(root, 'sentence.lead').classList.add('lead');
-    const reveal = h('div');
-    const wager = bet(ctx, { knob: 'guess', question: 'sentence.bet', options: ['sentence.b0', 'sentence.b1', 'sentence.b2'], answer: 1, reveal });
-    root.append(wager.root, reveal);
-    const fig = figure(reveal, { title: 'sentence.fig', badge: 'trace' });
+    const { reveal, update } = bet(root, ctx, 'sentence', { answer: 1 });
+    const fig = figure(reveal, 'sentence.fig', 'trace');
     const text = strip({ className: 'flow tall' });
     const row = strip({ className: 'guess' });
     const numbers = table();
@@ -119,7 +116,7 @@ export default {
     }
     return (now) => {
       runs.update(now.run);
-      wager.update();
+      update();
       look(now.run);
       if (trace) draw();
     };

@@ -1,6 +1,6 @@
 // Chapter 13: the sandbox. All knobs, three words in the page or the engine on this machine; trace and link to take away.
-import { clamp, css, decimal, h, percent, shown } from '../dom.js';
-import { button, choice, editors, figure, legend, slider, strip } from '../figure.js';
+import { clamp, decimal, h, percent, shown } from '../dom.js';
+import { button, choose, dial, editors, figure, legend, strip, upright } from '../figure.js';
 import { laws } from '../laws.js';
 import * as live from '../live.js';
 import { livePrompt } from '../liverun.js';
@@ -12,22 +12,14 @@ import { write, TOY_RULES } from '../toy.js';
 import { roundsOf } from '../trace.js';
 import { say } from '../words.js';
 
-/** How many tokens each pass made, as columns. */
+/** How many passes made 1, 2, ... tokens, as columns. */
 function histogram() {
-  const root = h('div', { class: 'hist', role: 'img' });
-  const update = (rounds) => {
+  const { root, update } = upright();
+  return { root, update(rounds) {
     const counts = [];
-    for (const round of rounds) counts[round.tokens.length] = (counts[round.tokens.length] || 0) + 1;
-    const most = Math.max(...counts.filter(Boolean));
-    root.replaceChildren(...Array.from({ length: counts.length - 1 }, (_, i) => {
-      const count = counts[i + 1] || 0;
-      const column = h('div', {}, h('output', {}, String(count)), h('i'), h('small', {}, String(i + 1)));
-      css(column, { '--v': count / most });
-      return column;
-    }));
-    root.setAttribute('aria-label', counts.map((count, i) => `${i}: ${count || 0}`).slice(1).join(', '));
-  };
-  return { root, update };
+    for (const { tokens } of rounds) counts[tokens.length - 1] = (counts[tokens.length - 1] || 0) + 1;
+    update(Array.from(counts, (count = 0, i) => ({ name: String(i + 1), value: count, text: String(count) })));
+  } };
 }
 
 /** Hands a trace over as a file. */
@@ -40,17 +32,17 @@ function download(trace) {
 /** Knobs of the toy world. */
 function toyKnobs(ctx) {
   const both = editors(ctx, 3);
-  const rule = choice('sandbox.rule', Object.keys(TOY_RULES).map((value) => ({ value, word: `sandbox.${value}` })), (value) => ctx.set({ rule: value }));
-  const count = slider('sandbox.count', { min: 10, max: 300, step: 10 }, (value) => ctx.set({ count: value }));
+  const rule = choose(ctx, 'rule', 'sandbox.rule', Object.keys(TOY_RULES));
+  const count = dial(ctx, 'count', 'sandbox.count', { min: 10, max: 300, step: 10 });
   const root = h('div', { class: 'knobs' }, both.root, rule.root, count.root);
   return { root, update(now) { both.update(now); rule.update(now.rule); count.update(now.count); } };
 }
 
 /** Knobs of a live run, and what they ask for. */
 function liveKnobs(ctx, done) {
-  const heat = slider('sandbox.heat', { min: 0, max: 15 }, (value) => ctx.set({ heat: value }));
-  const drafter = choice('sandbox.drafter', ['lookup', 'none'].map((value) => ({ value, word: `sandbox.${value}` })), (value) => ctx.set({ drafter: value }));
-  const promise = choice('sandbox.guarantee', ['text', 'law'].map((value) => ({ value, word: `sandbox.g.${value}` })), (value) => ctx.set({ promise: value }));
+  const heat = dial(ctx, 'heat', 'sandbox.heat', { min: 0, max: 15 });
+  const drafter = choose(ctx, 'drafter', 'sandbox.drafter', ['lookup', 'none']);
+  const promise = choose(ctx, 'promise', 'sandbox.guarantee', ['text', 'law'], 'promise');
   const options = () => ({ temperature: ctx.state.heat / 10, seed: ctx.state.seed, drafter: ctx.state.drafter, draft_length: ctx.state.gamma, guarantee: ctx.state.promise });
   const root = h('div', { class: 'knobs' }, drafter.root, promise.root, heat.root, livePrompt(ctx, { options, done }));
   return { root, update(now) { heat.update(now.heat, decimal(now.heat / 10, 1)); drafter.update(now.drafter); promise.update(now.promise); } };
@@ -60,11 +52,10 @@ export default {
   id: 'sandbox',
   knobs: { source: 'toy', gamma: 4, rule: 'token', count: 60, heat: 0, drafter: 'lookup', promise: 'text' },
   mount(root, ctx) {
-    prose(root, 'sandbox.lead').classList.add('lead');
-    const fig = figure(root, { title: 'sandbox.fig' });
+    const fig = figure(root, 'sandbox.fig');
     const sources = ['toy', ...RUNS, ...(live.available ? ['live'] : [])];
-    const source = choice('sandbox.source', sources.map((value) => ({ value, word: value === 'toy' ? 'sandbox.toy' : `run.${value}` })), (value) => ctx.set({ source: value }));
-    const gamma = slider('sandbox.gamma', { min: 0, max: 8 }, (value) => ctx.set({ gamma: value }));
+    const source = choose(ctx, 'source', 'sandbox.source', sources, 'run');
+    const gamma = dial(ctx, 'gamma', 'guess.gamma', { min: 0, max: 8, kind: 'q' });
     const seed = h('input', { type: 'number', class: 'field', min: 0, max: 1e9, step: 1, on: { input: () => ctx.set({ seed: Math.max(0, Math.floor(Number(seed.value)) || 0) }) } });
     const seedRow = h('label', { class: 'choice' }, h('span', { w: 'sandbox.seed' }), seed);
     const toy = toyKnobs(ctx);
