@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from typing import NoReturn
 
 __all__ = ["main"]
@@ -11,6 +13,9 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command that the arguments ask for, and end the process with its exit code."""
     signal.signal(signal.SIGTERM, _terminated)
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
     try:
         from headstart.cli.app import app
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from pathlib import Path
 
 from headstart.errors import InputError
 
 __all__ = ["read_prompt"]
+
+LIMIT_BYTES = 16 << 20
 
 
 def read_prompt(prompt: str | None, file: Path | None, *, raw: bool) -> str:
@@ -42,9 +45,13 @@ def read_prompt(prompt: str | None, file: Path | None, *, raw: bool) -> str:
 
 def _read(file: Path | None) -> bytes:
     try:
-        return sys.stdin.buffer.read() if file is None else file.read_bytes()
+        with contextlib.nullcontext(sys.stdin.buffer) if file is None else file.open("rb") as source:
+            data = source.read(LIMIT_BYTES + 1)
     except OSError as error:
         raise InputError(f"{file or 'stdin'} cannot be read: {error.strerror}") from None
+    if len(data) > LIMIT_BYTES:
+        raise InputError(f"{file or 'stdin'} holds more than {LIMIT_BYTES >> 20} MiB, which no model reads; give less")
+    return data
 
 
 def _decoded(data: bytes, source: str) -> str:

@@ -6,6 +6,7 @@ import os
 import pty
 import select
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from support.commands import process, run, tiny_model
+from support.commands import SOURCE, process, run, tiny_model
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of the POSIX kind")
 
@@ -205,6 +206,24 @@ def test_a_turn_that_does_not_fit_is_as_if_not_said(model: Path) -> None:
     assert done.code == 0
     assert "the context holds 120" in done.err
     assert "2 answered" in done.err
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-"])
+def test_closed_streams_are_as_if_empty(model: Path, closed: str) -> None:
+    command = f"{sys.executable} -m headstart generate - -m {model} {closed}"
+    env = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    done = subprocess.run(
+        ["bash", "-c", command], input=b"hello", env=env, capture_output=True, timeout=60, check=False
+    )
+    assert done.returncode == (2 if closed == "<&-" else 0), done
+    assert b"fault" not in done.stderr
+
+
+def test_input_without_end_is_refused(model: Path) -> None:
+    with open("/dev/zero", "rb") as endless, process("generate", "-", "-m", model, stdin=endless) as running:
+        _, err = running.communicate(timeout=60)
+    assert running.returncode == 2
+    assert b"stdin holds more than 16 MiB" in err
 
 
 def test_two_at_once_say_the_same(model: Path) -> None:
