@@ -35,7 +35,7 @@ void Runner::project(int index, int row, Thread& thread) {
   for (int head = 0; head < shape_.kv_head_count; ++head)
     turn(layer.k_norm, k + head * shape_.head_size, r.position, thread);
   store_query(row, q);
-  store_pair(index, r, k, v, thread);
+  store_pair(index, row, k, v, thread);
 }
 
 void Runner::turn(const Vector& norm, float* head, int position, Thread& thread) {
@@ -67,22 +67,25 @@ float* Runner::queries_of(const Group& group, int piece) {
          static_cast<std::size_t>(group.first * shape_.head_count + group.rows * piece_first(piece)) * shape_.head_size;
 }
 
-void Runner::store_pair(int index, const Row& row, const float* k, const float* v, Thread& thread) {
+void Runner::store_pair(int index, int row, const float* k, const float* v, Thread& thread) {
+  if (!cache_.shape().half) return store_heads(index, row, k, v);
+  const int size = cache_.shape().kv_heads * cache_.shape().head_size;
+  auto* keys = reinterpret_cast<std::uint16_t*>(thread.vector.data());
+  auto* values = keys + padded_to_lanes(size);
+  const bool fit = vectors_.to_half(k, size, keys) & vectors_.to_half(v, size, values);
+  if (!fit) bad_[first_ + row] = true;
+  store_heads(index, row, keys, values);
+}
+
+template <class Number>
+void Runner::store_heads(int index, int row, const Number* k, const Number* v) {
   const CacheShape& shape = cache_.shape();
-  std::byte* page = row.sequence->pages[row.slot / kPage].get();
-  for (int head = 0; head < shape.kv_heads; ++head, k += shape.head_size, v += shape.head_size) {
+  const Row& r = (*rows_)[first_ + row];
+  std::byte* page = r.sequence->pages[r.slot / kPage].get();
+  for (int head = 0; head < shape.kv_heads; ++head) {
     std::byte* keys = page + shape.offset(index, head);
-    std::byte* values = keys + shape.key_bytes();
-    if (!shape.half) {
-      store_key(shape, keys, row.slot, k);
-      store_value(shape, values, row.slot, v);
-      continue;
-    }
-    auto* half = reinterpret_cast<std::uint16_t*>(thread.scratch.data());
-    vectors_.to_half(k, shape.head_size, half);
-    store_key(shape, keys, row.slot, half);
-    vectors_.to_half(v, shape.head_size, half);
-    store_value(shape, values, row.slot, half);
+    store_key(shape, keys, r.slot, k + head * shape.head_size);
+    store_value(shape, keys + shape.key_bytes(), r.slot, v + head * shape.head_size);
   }
 }
 

@@ -2,6 +2,9 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include <algorithm>
 #include <exception>
@@ -20,6 +23,13 @@ void release(const RawTensor& tensor) {
   if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
 }
 
+// Gives back what reading and packing have freed.
+void trim_heap() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+}
+
 std::shared_ptr<const Matrix> pack(const RawTensor& t, bool precise, Isa isa) {
   auto matrix = Matrix::pack(t.kind, t.outputs, t.inputs, t.data, t.bytes, isa);
   if (precise && t.kind != Kind::F32) {
@@ -30,6 +40,16 @@ std::shared_ptr<const Matrix> pack(const RawTensor& t, bool precise, Isa isa) {
   }
   release(t);
   return matrix;
+}
+
+// The same call, its complaint under the tensor's name.
+template <class Call>
+auto named(const std::string& name, const Call& call) {
+  try {
+    return call();
+  } catch (const std::invalid_argument& error) {
+    throw std::invalid_argument("tensor '" + name + "': " + error.what());
+  }
 }
 
 class Loader {
@@ -62,7 +82,7 @@ class Loader {
     const RawTensor& t = found->second;
     check_shape(name, t.outputs == 1 && t.inputs == size);
     Vector values(padded_to_lanes(size));
-    Matrix::pack(t.kind, 1, t.inputs, t.data, t.bytes, isa_)->row(0, values.data());
+    named(name, [&] { Matrix::pack(t.kind, 1, t.inputs, t.data, t.bytes, isa_)->row(0, values.data()); });
     return values;
   }
 
@@ -75,22 +95,17 @@ class Loader {
     if (!fits) throw std::invalid_argument("tensor '" + name + "' has not the shape that the model's numbers ask for");
   }
 
+  // Work of the pool must not throw.
   template <class Make>
   void guarded(const std::string& name, const Make& make) {
     try {
-      auto made = make();
+      auto made = named(name, make);
       const std::lock_guard lock(mutex_);
       packed_[name] = std::move(made);
-    } catch (const std::invalid_argument& error) {
-      fail(std::make_exception_ptr(std::invalid_argument("tensor '" + name + "': " + error.what())));
     } catch (...) {
-      fail(std::current_exception());
+      const std::lock_guard lock(mutex_);
+      if (!failure_) failure_ = std::current_exception();
     }
-  }
-
-  void fail(std::exception_ptr failure) {
-    const std::lock_guard lock(mutex_);
-    if (!failure_) failure_ = failure;
   }
 
   const RawTensors& tensors_;
@@ -186,6 +201,7 @@ Network::Network(const Shape& s, const RawTensors& tensors, bool precise, Isa is
   head.add(tied ? embed : loader.matrix("head", s.vocab_size, s.hidden_size), loader.vector("head_bias", s.vocab_size));
   head.cut(pool.threads());
   bytes = head.bytes() + (tied ? 0 : embed->bytes);
+  trim_heap();
   for (const Layer& l : layers) bytes += l.qkv.bytes() + l.o.bytes() + l.gate_up.bytes() + l.down.bytes();
 }
 

@@ -82,7 +82,9 @@ class Runner {
   void project(int index, int row, Thread& thread);
   void turn(const Vector& norm, float* head, int position, Thread& thread);
   void store_query(int row, const float* q);
-  void store_pair(int index, const Row& row, const float* k, const float* v, Thread& thread);
+  void store_pair(int index, int row, const float* k, const float* v, Thread& thread);
+  template <class Number>
+  void store_heads(int index, int row, const Number* k, const Number* v);
   void cut_attention(int index);
   void attend(int index, const Unit& unit, Thread& thread);
   void join(const Joint& joint);
@@ -103,7 +105,7 @@ class Runner {
   // Of the pass at hand.
   const std::vector<Row>* rows_ = nullptr;
   Result* result_ = nullptr;
-  std::vector<char> bad_;  // rows with a number that is not finite
+  std::vector<char> bad_;  // rows with a number that is not finite, or not to be had in half precision
   int first_ = 0, count_ = 0;  // the band: rows that go through the layers together
   std::vector<std::vector<const std::byte*>> pages_;  // of each sequence
   std::vector<View> views_;

@@ -46,6 +46,9 @@ Shape tiny_shape(int window) {
   return {40, 64, 96, 2, 6, 2, 16, 1e-5f, {1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003}, 1.0, false, {0, window}};
 }
 
+// Sizes that fill no vector, and more query heads to a kv head than fit one tile.
+Shape odd_shape() { return {41, 18, 50, 2, 14, 1, 10, 1e-5f, {1.0, 0.3, 0.1}, 1.0, true, {5, 0}}; }
+
 void fill(Tensors& t, const Shape& s, Kind kind) {
   t.add("embed", s.vocab_size, s.hidden_size, kind);
   t.add("final_norm", 1, s.hidden_size, Kind::F32);
@@ -69,8 +72,8 @@ struct Made {
   Tensors tensors;
   std::unique_ptr<Model> model;
 
-  Made(Kind kind, const Options& options, int window) {
-    const Shape shape = tiny_shape(window);
+  Made(Kind kind, const Options& options, int window) : Made(kind, options, tiny_shape(window)) {}
+  Made(Kind kind, const Options& options, const Shape& shape) {
     fill(tensors, shape, kind);
     model = std::make_unique<Model>(shape, tensors.raw, options);
   }
@@ -193,6 +196,15 @@ class History {
   bool plain_use_ = false;
   std::map<int, Text> texts_;
 };
+
+void odd_histories() {
+  for (const Isa isa : available_isas())
+    for (const bool precise : {false, true}) {
+      Made made(Kind::F32, {isa, 2, 600, precise}, odd_shape());
+      Plain plain(*made.model);
+      History(*made.model, plain, 5, 20).play(4);
+    }
+}
 
 void histories() {
   for (const Isa isa : available_isas())
@@ -349,6 +361,7 @@ int main() {
   together();
   thousands_of_forks();
   every_instruction_set_agrees();
+  odd_histories();
   histories();
   return check.done("model_test");
 }

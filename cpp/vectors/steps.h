@@ -116,10 +116,20 @@ bool finite(const float* x, int size) {
 }
 
 template <class S>
-void to_half(const float* x, int size, std::uint16_t* out) {
+bool to_half(const float* x, int size, std::uint16_t* out) {
   constexpr float most = 65504.0f;
-  for (int i = 0; i < size; i += S::width)
-    S::store(out + i, S::min(S::set(most), S::max(S::set(-most), S::load(x + i))));
+  auto beyond = S::set(0.0f);
+  for (int i = 0; i < size; i += S::width) {
+    const auto v = S::load(x + i);
+    const auto near = S::min(S::set(most), S::max(S::set(-most), v));
+    beyond = S::max(beyond, S::max(S::sub(v, near), S::sub(near, v)));
+    S::store(out + i, near);
+  }
+  float lane[S::width];
+  S::store(lane, beyond);
+  for (const float l : lane)
+    if (l > 0) return false;
+  return true;
 }
 
 template <class S>

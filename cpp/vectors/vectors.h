@@ -57,8 +57,8 @@ struct Vectors {
   // out = gate / (1 + exp(-gate)) * up
   void (*swiglu)(const float* gate, const float* up, int size, float* out);
   bool (*finite)(const float* x, int size);
-  // float32 -> half precision, nearest even; numbers beyond its range become the largest.
-  void (*to_half)(const float* x, int size, std::uint16_t* out);
+  // float32 -> half precision, nearest even. False if a number is beyond its range; it becomes the largest.
+  bool (*to_half)(const float* x, int size, std::uint16_t* out);
   // The partial softmax of the keys at positions [256 * chunk, 256 * (chunk + 1)); [0] float32 cache, [1] half.
   void (*attend[2])(const Tile& tile, int chunk, float* scratch, float* state);
   // Adds the partial softmax of a later chunk to that of the earlier ones.
