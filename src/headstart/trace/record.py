@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -114,6 +115,7 @@ class Recorder:
         self._token_bytes, self._special_ids = token_bytes, frozenset(special_ids)
         self._seed, self._choice = request.seed, choice
         self._seconds: list[list[float]] = []
+        self._writing_s: list[float] = []
         self._used = set(request.tokens)
         try:
             self._file = self._part.open("w", encoding="utf-8", newline="\n")
@@ -146,6 +148,7 @@ class Recorder:
         self, request: Request, draft: Draft, laws: Mapping[int, Law], verdict: Verdict, committed: Sequence[int]
     ) -> None:
         """Write one round, after it was committed; ``laws`` holds the target's law after each node that was visited."""
+        begin = time.perf_counter()
         self._note_seconds(request)
         position = len(request.tokens) - len(committed)
         self._used.update(draft.tokens, [verdict.token])
@@ -186,6 +189,7 @@ class Recorder:
                 "committed": list(committed),
             }
         )
+        self._writing_s.append(time.perf_counter() - begin)
 
     def finish(self, request: Request) -> None:
         """Write the ending and give the file its name; without a round made it is removed."""
