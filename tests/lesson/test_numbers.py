@@ -149,6 +149,16 @@ def test_bars_snap_to_the_gold_whatever_q_was(reader: Reader, laws: str) -> None
     assert not seen["red"]
 
 
+def test_two_words_hide_the_fault_that_three_lay_bare(reader: Reader) -> None:
+    """The presets show it: the same broken rule, without a trace of a fault over two words."""
+    reader.open("residual?guess=1&guess2=1&rule=without")
+    for preset, red in (("Only two words", False), ("A pair that lays it bare", True)):
+        reader.press_by_text(preset)
+        reader.press_by_text("Draw 100 000")
+        reader.browser.until("document.querySelector('.tv').innerText.includes('100 000')", seconds=30)
+        assert reader.browser.run("document.querySelector('.meter').classList.contains('red')") is red
+
+
 @pytest.mark.parametrize(
     ("rule", "laws", "n", "tv"),
     [

@@ -14,7 +14,7 @@ const MOST = 200000;
 const CHANCE = 3.59; // z that the three words' shares all stay below, 999 times in a thousand
 const CAUGHT = 3; // evidence of a thousand to one
 
-const PRESETS = { start: ['50,30,20', '30,20,50'], bare: ['10,40,50', '50,40,10'] };
+const PRESETS = { start: ['50,30,20', '30,20,50'], bare: ['10,40,50', '50,40,10'], two: ['60,40,0', '20,80,0'] };
 
 /** The first figure: where the leftover is and what it becomes. */
 function leftover(root, ctx) {
@@ -52,7 +52,7 @@ function laboratory(root, ctx) {
   const samples = [1, 10, 1000, 100000].map((count) => button('residual.sample', more(count), { primary: count === 1000, values: { n: grouped(count) } }));
   const clear = button('residual.clear', () => ctx.set({ n: 0, seed: ctx.state.seed + 1 }));
   const preset = (name) => button(`residual.${name}`, () => ctx.set({ p3: PRESETS[name][0], q3: PRESETS[name][1], n: 0 }));
-  fig.controls.append(...samples, clear, preset('start'), preset('bare'));
+  fig.controls.append(...samples, clear, preset('start'), preset('two'), preset('bare'));
   const bench = sampler();
   ctx.leave(bench.stop);
 
