@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from headstart import theory
@@ -163,11 +164,49 @@ def test_figures_are_those_of_theory(case: dict[str, Any]) -> None:
     assert got["speedup"] == pytest.approx(float(theory.speedup(alpha, case["gamma"], draft_cost=case["c"])))
     if case["c"]:
         assert got["best"] == theory.best_draft_length(alpha, draft_cost=case["c"], limit=32).draft_length
+    assert got["best"] == theory.best_draft_length(alpha, draft_cost=case["c"], limit=32).draft_length
+    assert got["counts"] == pytest.approx([float(x) for x in theory.token_counts([alpha] * case["gamma"])])
+    assert got["coupled"] == pytest.approx(float(theory.coupling_acceptance(p, q)), rel=1e-12)
     evidence = Evidence()
     for word, count in enumerate(case["counts"]):
         for _ in range(count):
             evidence.observe(Seen(word, p, q))
     assert got["evidence"] == pytest.approx(evidence.log_value / 2.302585092994046, rel=1e-9, abs=1e-12)
+
+
+def additions(terms: np.ndarray[Any, np.dtype[np.float32]], pairs: bool, short: bool) -> np.ndarray[Any, Any]:
+    """Sums over the last axis, one by one or in pairs, every one rounded to float32 or bfloat16; chapter 11 in NumPy."""
+
+    def rounded(x: np.ndarray[Any, np.dtype[np.float32]]) -> np.ndarray[Any, np.dtype[np.float32]]:
+        bits = np.ascontiguousarray(x, np.float32).view(np.uint32)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000).view(np.float32) if short else x
+
+    terms = rounded(terms)
+    while terms.shape[-1] > 1 and pairs:
+        terms = rounded(terms[..., 0::2] + terms[..., 1::2])
+    total = terms[..., 0]
+    for i in range(1, terms.shape[-1]):
+        total = rounded(total + terms[..., i])
+    return total
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_two_orders_of_a_sum_differ_as_in_numpy(kind: str) -> None:
+    """Chapter 11's experiment, done again in NumPy: the same numbers, the same counts."""
+    for seed in (98, 12345):
+        state, numbers = seed, np.empty(1000 * 16 * 16)
+        for i in range(numbers.size):
+            state = (state * 1664525 + 1013904223) % 2**32
+            numbers[i] = state / 2**31 - 1
+        words = numbers.astype(np.float32).reshape(1000, 16, 16)
+        one, other = (additions(words, pairs, kind == "bfloat16") for pairs in (False, True))
+        expected = {
+            "tried": 1000,
+            "differ": int((one != other).any(axis=1).sum()),
+            "flips": int((one.argmax(axis=1) != other.argmax(axis=1)).sum()),
+        }
+        assert twin("orders", [{"kind": kind, "seed": seed}]) == [expected]
+        assert (expected["flips"] > 0) == (kind == "bfloat16")
 
 
 def test_broken_rules_lead_where_the_survey_says() -> None:

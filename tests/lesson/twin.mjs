@@ -28,8 +28,17 @@ const commands = {
       const alpha = theory.overlap(p, q);
       return {
         alpha, tv: theory.variation(p, q), tokens: theory.tokensPerPass(alpha, gamma), speedup: theory.speedup(alpha, gamma, c),
-        best: theory.bestLength(alpha, c), residual: theory.residual(p, q).law, evidence: money(counts, p, q),
+        best: theory.bestLength(alpha, c), counts: theory.tokenCounts(alpha, gamma), coupled: theory.coupled(p, q), residual: theory.residual(p, q).law, evidence: money(counts, p, q),
       };
+    });
+  },
+  /** Chapter 11's comparison of two orders, to its end. */
+  async orders() {
+    const { compare, ROUNDINGS } = await load('chapters/11-float');
+    return input.map(({ kind, seed }) => {
+      let last = null;
+      for (const _ of compare(ROUNDINGS[kind], seed, (seen) => { last = { ...seen }; }));
+      return last;
     });
   },
   /** Laws that the rules of chapter 7 lead to, exactly: by every drafted word and both sides of its coin. */
