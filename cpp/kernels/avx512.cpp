@@ -10,7 +10,7 @@ namespace {
 
 struct Avx512 {
   static constexpr int lanes = 16;
-  static constexpr int rows = 8;
+  static constexpr int rows = 8, float_rows = 8;  // of a tile: what the registers hold
   using Bytes = __m512i;
   using Ints = __m512i;
   using Floats = __m512;
@@ -27,19 +27,27 @@ struct Avx512 {
   }
   static Bytes either(Bytes a, Bytes b) { return _mm512_or_si512(a, b); }
 
-  // Sum over `quads` quads of (code - offset) * x, given the sum of x. Two chains, to halve the latency; integers do
-  // not mind.
-  template <int bits, int offset, int quads>
-  static Ints dot(const Bytes* codes, const std::int8_t* x, Ints sum) {
+  template <int bits>
+  static constexpr bool signed_codes = false;
+  template <int bits, int parts, int rows, class Use>
+  static void dots(const std::uint8_t* lines, const std::uint8_t* x, std::size_t stride, Use use) {
+    dots_by_row<Avx512, bits, parts, rows>(lines, x, stride, use);
+  }
+  // Sum over `quads` quads of code * x, in two chains, to halve the latency; integers do not mind.
+  template <int bits, int quads>
+  static Ints dot(const Bytes* codes, const std::int8_t* x) {
     Ints chains[2] = {_mm512_setzero_si512(), _mm512_setzero_si512()};
-    for (int j = 0; j < quads; ++j) chains[j % 2] = _mm512_dpbusd_epi32(chains[j % 2], codes[j], quad(x + 4 * j));
-    const Ints total = _mm512_add_epi32(chains[0], chains[1]);
-    if constexpr (offset == 0) return total;
-    return _mm512_sub_epi32(total, _mm512_slli_epi32(sum, std::countr_zero(unsigned(offset))));
+    each<quads>([&](auto j) { chains[j % 2] = _mm512_dpbusd_epi32(chains[j % 2], codes[j], four(x + 4 * j)); });
+    return _mm512_add_epi32(chains[0], chains[1]);
   }
 
   static Ints integer(std::int32_t x) { return _mm512_set1_epi32(x); }
   static Ints subtract(Ints a, Ints b) { return _mm512_sub_epi32(a, b); }
+
+  template <int power>
+  static Ints times(Ints a) {
+    return _mm512_slli_epi32(a, std::countr_zero(unsigned(power)));
+  }
 
   static Floats broadcast(float x) { return _mm512_set1_ps(x); }
   static Floats to_float(Ints i) { return _mm512_cvtepi32_ps(i); }
@@ -69,10 +77,10 @@ struct Avx512 {
   }
 
  private:
-  static __m512i quad(const std::int8_t* p) {
-    std::int32_t four;
-    std::memcpy(&four, p, sizeof four);
-    return _mm512_set1_epi32(four);
+  static __m512i four(const std::int8_t* p) {
+    std::int32_t bytes;
+    std::memcpy(&bytes, p, sizeof bytes);
+    return _mm512_set1_epi32(bytes);
   }
   static __m128i sixteen(const std::uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
 

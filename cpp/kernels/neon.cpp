@@ -10,7 +10,7 @@ namespace {
 
 struct Neon {
   static constexpr int lanes = 4;
-  static constexpr int rows = 8;
+  static constexpr int rows = 8, float_rows = 8;  // of a tile: what the registers hold
   using Bytes = uint8x16_t;
   using Ints = int32x4_t;
   using Floats = float32x4_t;
@@ -26,10 +26,15 @@ struct Neon {
   }
   static Bytes either(Bytes a, Bytes b) { return vorrq_u8(a, b); }
 
-  // Sum over `quads` quads of (code - offset) * x, given the sum of x. Codes of 8 bits lose their offset first, so that
-  // they fit a signed byte.
-  template <int bits, int offset, int quads>
-  static Ints dot(const Bytes* codes, const std::int8_t* x, Ints sum) {
+  // Codes of 8 bits lose their offset first, so that they fit a signed byte.
+  template <int bits>
+  static constexpr bool signed_codes = bits == 8;
+  template <int bits, int parts, int rows, class Use>
+  static void dots(const std::uint8_t* lines, const std::uint8_t* x, std::size_t stride, Use use) {
+    dots_by_row<Neon, bits, parts, rows>(lines, x, stride, use);
+  }
+  template <int bits, int quads>
+  static Ints dot(const Bytes* codes, const std::int8_t* x) {
     Ints total = vdupq_n_s32(0);
     for (int j = 0; j < quads; j += 4) {
       const int8x16_t four = vld1q_s8(x + 4 * j);
@@ -38,12 +43,16 @@ struct Neon {
       total = vdotq_laneq_s32(total, signed_code<bits>(codes[j + 2]), four, 2);
       total = vdotq_laneq_s32(total, signed_code<bits>(codes[j + 3]), four, 3);
     }
-    if constexpr (bits == 8 || offset == 0) return total;
-    return vmlsq_n_s32(total, sum, offset);
+    return total;
   }
 
   static Ints integer(std::int32_t x) { return vdupq_n_s32(x); }
   static Ints subtract(Ints a, Ints b) { return vsubq_s32(a, b); }
+
+  template <int power>
+  static Ints times(Ints a) {
+    return vshlq_n_s32(a, std::countr_zero(unsigned(power)));
+  }
 
   static Floats broadcast(float x) { return vdupq_n_f32(x); }
   static Floats to_float(Ints i) { return vcvtq_f32_s32(i); }

@@ -9,7 +9,7 @@ namespace {
 
 struct Portable {
   static constexpr int lanes = kGroup;
-  static constexpr int rows = 4;
+  static constexpr int rows = 1, float_rows = 1;  // of a tile: arrays gain nothing from more
   struct Bytes {
     std::uint8_t at[kLine];
   };
@@ -39,11 +39,15 @@ struct Portable {
     for (int i = 0; i < kLine; ++i) a.at[i] |= b.at[i];
     return a;
   }
-  // Sum over `quads` quads of (code - offset) * x, given the sum of x.
-  template <int bits, int offset, int quads>
-  static Ints dot(const Bytes* codes, const std::int8_t* x, Ints sum) {
-    Ints out;
-    for (int o = 0; o < lanes; ++o) out.at[o] = -offset * sum.at[o];
+  template <int bits>
+  static constexpr bool signed_codes = false;
+  template <int bits, int parts, int rows, class Use>
+  static void dots(const std::uint8_t* lines, const std::uint8_t* x, std::size_t stride, Use use) {
+    dots_by_row<Portable, bits, parts, rows>(lines, x, stride, use);
+  }
+  template <int bits, int quads>
+  static Ints dot(const Bytes* codes, const std::int8_t* x) {
+    Ints out = {};
     for (int j = 0; j < quads; ++j)
       for (int o = 0; o < lanes; ++o)
         for (int t = 0; t < 4; ++t) out.at[o] += codes[j].at[4 * o + t] * x[4 * j + t];
@@ -57,6 +61,12 @@ struct Portable {
   }
   static Ints subtract(Ints a, const Ints& b) {
     for (int o = 0; o < lanes; ++o) a.at[o] -= b.at[o];
+    return a;
+  }
+
+  template <int power>
+  static Ints times(Ints a) {
+    for (auto& v : a.at) v *= power;
     return a;
   }
 

@@ -19,6 +19,14 @@
 #include "format.h"
 #include "kernels.h"
 
+// A function with all its calls inlined: one call in the inner loop would spill every register. Not under the address
+// sanitizer, whose checks make such a function take minutes to compile.
+#if defined(__SANITIZE_ADDRESS__)
+#define HEADSTART_FLAT
+#else
+#define HEADSTART_FLAT [[gnu::flatten]]
+#endif
+
 namespace headstart {
 
 // Weights are asked for this many bytes before their turn. The processor's own prefetching falls behind when several
@@ -45,36 +53,53 @@ struct ActivationScale {
   }
 };
 
-// The eight quads of a block, one byte a code, for V::lanes outputs.
-template <class V, int bits>
-struct Codes {
-  typename V::Bytes quad[8];
+// f(0), f(1), ... f(n - 1), each with a constant: what must stay in registers must not be left to loops.
+template <int n, class F>
+inline void each(F f) {
+  [&]<int... i>(std::integer_sequence<int, i...>) {
+    (f(std::integral_constant<int, i>()), ...);
+  }(std::make_integer_sequence<int, n>());
+}
 
-  explicit Codes(const std::uint8_t* lines) {
-    if constexpr (bits == 8) {
-      for (int j = 0; j < 8; ++j) quad[j] = V::load(lines + j * kLine);
+// Quad j of a block, one byte a code, for V::lanes outputs.
+template <class V, int bits, int j>
+inline typename V::Bytes quad(const std::uint8_t* lines) {
+  if constexpr (bits == 8) {
+    return V::load(lines + j * kLine);
+  } else {
+    const auto low = V::mask(V::template shift<j / 4 * 4>(V::load(lines + j % 4 * kLine)), 0x0f);
+    if constexpr (bits == 4) {
+      return low;
     } else {
-      for (int i = 0; i < 4; ++i) {
-        const auto line = V::load(lines + i * kLine);
-        quad[i] = V::mask(line, 0x0f);
-        quad[i + 4] = V::mask(V::template shift<4>(line), 0x0f);
-      }
-    }
-    if constexpr (bits == 5) high<1>(V::load(lines + 4 * kLine), std::make_index_sequence<8>());
-    if constexpr (bits == 6) {
-      high<2>(V::load(lines + 4 * kLine), std::make_index_sequence<4>());
-      high<2, 4>(V::load(lines + 5 * kLine), std::make_index_sequence<4>());
+      constexpr int width = bits - 4, per_line = 8 / width, kept = width == 1 ? 0x10 : 0x30;
+      const auto high = V::load(lines + (4 + j / per_line) * kLine);
+      return V::either(low, V::mask(V::template shift<width * (j % per_line) - 4>(high), kept));
     }
   }
+}
 
- private:
-  // Bits width * j of the line become bit 4 and up of quad first + j.
-  template <int width, int first = 0, std::size_t... j>
-  void high(typename V::Bytes line, std::index_sequence<j...>) {
-    constexpr std::uint8_t kept = width == 1 ? 0x10 : 0x30;
-    ((quad[first + j] = V::either(quad[first + j], V::mask(V::template shift<width * int(j) - 4>(line), kept))), ...);
-  }
+// Row r of the prepared activations at `x`.
+inline constexpr auto activations = [](const std::uint8_t* x, std::size_t stride, int r) -> const Activations& {
+  return *reinterpret_cast<const Activations*>(x + r * stride);
 };
+
+// For every row, the sums of code * activation over one block, whole or in two halves, to use(row, first, second) (of a
+// whole block both are the same). The codes are unpacked once. For sets that multiply quads: V::dot does it for one row.
+template <class V, int bits, int parts, int rows, class Use>
+inline void dots_by_row(const std::uint8_t* lines, const std::uint8_t* x, std::size_t stride, Use use) {
+  constexpr int quads = 8 / parts;
+  typename V::Bytes codes[8];
+  each<8>([&](auto j) { codes[j] = quad<V, bits, j>(lines); });
+  each<rows>([&](auto r) {
+    const std::int8_t* of_row = activations(x, stride, r).codes;
+    const auto first = V::template dot<bits, quads>(codes, of_row);
+    if constexpr (parts == 1) {
+      use(r, first, first);
+    } else {
+      use(r, first, V::template dot<bits, quads>(codes + quads, of_row + 4 * quads));
+    }
+  });
+}
 
 // Scales and minima of one block, float32, exact: half precision times a byte fits.
 template <class V, Kind kind>
@@ -99,20 +124,22 @@ struct Scales {
   }
 };
 
+// Adds one block's share to the output of one row.
 template <class V, Kind kind>
-inline void add_block(const Codes<V, format(kind).bits>& codes, const Scales<V, kind>& scales, const Activations& x,
-                      typename V::Floats& acc) {
+inline void add_block(typename V::Ints first, typename V::Ints second, const Scales<V, kind>& scales,
+                      const Activations& x, typename V::Floats& acc) {
   constexpr Format f = format(kind);
-  const auto scaled = [&](int half, typename V::Ints sum) {
-    const auto scale = V::multiply(scales.scale[half], V::broadcast(x.scale));
-    acc = V::fused(V::to_float(sum), scale, acc);
+  const auto scaled = [&](typename V::Floats scale, typename V::Ints codes, typename V::Ints sum) {
+    if constexpr (f.offset != 0 && !V::template signed_codes<f.bits>)
+      codes = V::subtract(codes, V::template times<f.offset>(sum));
+    acc = V::fused(V::to_float(codes), V::multiply(scale, V::broadcast(x.scale)), acc);
   };
   if constexpr (kind == Kind::Q6_K) {
-    const auto first = V::integer(x.first_sum), second = V::subtract(V::integer(x.sum), first);
-    scaled(0, V::template dot<f.bits, f.offset, 4>(codes.quad, x.codes, first));
-    scaled(1, V::template dot<f.bits, f.offset, 4>(codes.quad + 4, x.codes + 16, second));
+    const auto sum = V::integer(x.first_sum);
+    scaled(scales.scale[0], first, sum);
+    scaled(scales.scale[1], second, V::subtract(V::integer(x.sum), sum));
   } else {
-    scaled(0, V::template dot<f.bits, f.offset, 8>(codes.quad, x.codes, V::integer(x.sum)));
+    scaled(scales.scale[0], first, V::integer(x.sum));
   }
   if constexpr (f.minimum) acc = V::fused(scales.minimum, V::broadcast(x.scaled_sum), acc);
 }
@@ -122,19 +149,18 @@ template <class V, Kind kind, int rows>
 inline void quantised_tile(const std::uint8_t* group, const Product& p, const std::uint8_t* x, int lane,
                            typename V::Floats (&acc)[rows]) {
   constexpr Format f = format(kind);
-  for (auto& a : acc) a = V::broadcast(0.0f);
+  constexpr int parts = kind == Kind::Q6_K ? 2 : 1;
+  each<rows>([&](auto r) { acc[r] = V::broadcast(0.0f); });
   const std::int64_t blocks = p.inputs / kBlock;
   for (std::int64_t first = 0; first < blocks; first += f.chunk, group += chunk_bytes(f)) {
     const int count = static_cast<int>(std::min<std::int64_t>(f.chunk, blocks - first));
-    for (int b = 0; b < count; ++b) {
+    for (int b = 0; b < count; ++b, x += sizeof(Activations)) {
       if (lane == 0) prefetch<chunk_bytes(f) / f.chunk>(group + b * (chunk_bytes(f) / f.chunk));
-      const Codes<V, f.bits> codes(group + f.header + b * block_bytes(f) + 4 * lane);
       const Scales<V, kind> scales(group, b, lane);
-#pragma GCC unroll 16
-      for (int r = 0; r < rows; ++r) {
-        const auto* row = reinterpret_cast<const Activations*>(x + r * p.x_stride);
-        add_block<V, kind>(codes, scales, row[first + b], acc[r]);
-      }
+      const auto add = [&](auto r, auto first, auto second) {
+        add_block<V, kind>(first, second, scales, activations(x, p.x_stride, r), acc[r]);
+      };
+      V::template dots<f.bits, parts, rows>(group + f.header + b * block_bytes(f) + 4 * lane, x, p.x_stride, add);
     }
   }
 }
@@ -144,11 +170,12 @@ inline void float_tile(const std::uint8_t* group, const Product& p, const std::u
                        typename V::Floats (&acc)[rows]) {
   constexpr int size = format(kind).bits / 8;
   typename V::Floats odd[rows];
-  for (int r = 0; r < rows; ++r) acc[r] = odd[r] = V::broadcast(0.0f);
+  each<rows>([&](auto r) { acc[r] = odd[r] = V::broadcast(0.0f); });
   const auto step = [&](std::int64_t k, auto& sums) {
     const auto w = V::template values<kind>(group + (k * kGroup + lane) * size);
-    for (int r = 0; r < rows; ++r)
+    each<rows>([&](auto r) {
       sums[r] = V::fused(w, V::broadcast(reinterpret_cast<const float*>(x + r * p.x_stride)[k]), sums[r]);
+    });
   };
   std::int64_t k = 0;
   for (; k + 2 <= p.inputs; k += 2) {
@@ -157,12 +184,12 @@ inline void float_tile(const std::uint8_t* group, const Product& p, const std::u
     step(k + 1, odd);
   }
   if (k < p.inputs) step(k, acc);
-  for (int r = 0; r < rows; ++r) acc[r] = V::add(acc[r], odd[r]);
+  each<rows>([&](auto r) { acc[r] = V::add(acc[r], odd[r]); });
 }
 
 // One group of outputs, `rows` rows from `first` on.
 template <class V, Kind kind, int rows>
-void group_product(const Product& p, std::int64_t output, int first) {
+HEADSTART_FLAT void group_product(const Product& p, std::int64_t output, int first) {
   const std::uint8_t* group = p.weights + output / kGroup * group_bytes(kind, p.inputs);
   const std::uint8_t* x = p.x + first * p.x_stride;
   for (int lane = 0; lane < kGroup && output + lane < p.end; lane += V::lanes) {
@@ -174,7 +201,7 @@ void group_product(const Product& p, std::int64_t output, int first) {
     }
     float* out = p.out + first * p.stride + output + lane;
     const auto count = static_cast<int>(std::min<std::int64_t>(V::lanes, p.end - output - lane));
-    for (int r = 0; r < rows; ++r) V::store(out + r * p.stride, acc[r], count);
+    each<rows>([&](auto r) { V::store(out + r * p.stride, acc[r], count); });
   }
 }
 
@@ -183,7 +210,8 @@ template <class V, Kind kind, std::size_t... r>
 void group_rows(const Product& p, std::int64_t output, int first, int rows, std::index_sequence<r...>) {
   static constexpr std::array<void (*)(const Product&, std::int64_t, int), sizeof...(r)> tiles = {
       group_product<V, kind, int(r) + 1>...};
-  for (int left = (rows + V::rows - 1) / V::rows; left > 0; --left) {
+  constexpr int most = sizeof...(r);
+  for (int left = (rows + most - 1) / most; left > 0; --left) {
     const int height = (rows + left - 1) / left;
     tiles[height - 1](p, output, first);
     first += height;
@@ -195,11 +223,11 @@ void group_rows(const Product& p, std::int64_t output, int first, int rows, std:
 template <class V, Kind kind>
 void product(const Product& p) {
   constexpr std::size_t cache = 256 * 1024;
-  const int most = static_cast<int>(std::max<std::size_t>(cache / p.x_stride, 8));
-  const int band = std::max(most / V::rows * V::rows, V::rows);
+  constexpr int tile = is_float(kind) ? V::float_rows : V::rows;
+  const int band = std::max(static_cast<int>(cache / p.x_stride) / tile, 1) * tile;
   for (int first = 0; first < p.rows; first += band)
     for (std::int64_t output = p.begin; output < p.end; output += kGroup)
-      group_rows<V, kind>(p, output, first, std::min(band, p.rows - first), std::make_index_sequence<V::rows>());
+      group_rows<V, kind>(p, output, first, std::min(band, p.rows - first), std::make_index_sequence<tile>());
 }
 
 template <class V, std::size_t... kind>
