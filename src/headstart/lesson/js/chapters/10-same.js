@@ -20,7 +20,7 @@ function lottery(root, ctx) {
   const lanes = TOYS.map((toy) => {
     const runners = ['p', 'q'].map((who) => h('i', { class: `runner ${who}` }));
     const drawn = h('output');
-    return { runners, drawn, root: h('div', { class: 'row' }, h('span', { class: 'toy' }, `${toy.face} `, h('span', { w: `word.${toy.id}` })), h('div', { class: 'track' }, ...runners), drawn) };
+    return { runners, drawn, root: h('div', { class: 'row' }, h('span', { class: 'toy' }, h('span', { class: 'face' }, toy.face), h('span', { w: `word.${toy.id}` })), h('div', { class: 'track' }, ...runners), drawn) };
   });
   fig.stage.append(h('p', { class: 'note', w: 'same.how' }), ...lanes.map((lane) => lane.root), legend('p', 'q'));
   fig.controls.append(button('same.next', () => ctx.set({ t: ctx.state.t + 1 }), { primary: true }));
@@ -52,7 +52,7 @@ function texts(root, ctx) {
   const [, q] = editors(ctx, 3).both;
   const gamma = dial(ctx, 'gamma', 'guess.gamma', { min: 1, max: 8, kind: 'q' });
   const lanes = ['same.plain', 'same.drafted'].map((word) => {
-    const row = strip({ className: 'flow' });
+    const row = strip({ className: 'flow faces' });
     return { row, root: h('section', { class: 'lane' }, h('p', { class: 'lanehead' }, h('b', { w: word })), row.root) };
   });
   fig.stage.append(q.root, gamma.root, rule.root, ...lanes.map((lane) => lane.root), legend('accepted', 'recovered', 'bonus'));

@@ -103,7 +103,7 @@ function measured(root) {
   const facts = h('p', { class: 'note' });
   fig.stage.append(list.library.root, list.engine.root, facts);
   loadJson('points').then(({ rows, model, machine }) => {
-    for (const who of Object.keys(list)) list[who].update(rows[who].differ / rows[who].rows, `${grouped(rows[who].differ)} / ${grouped(rows[who].rows)}`);
+    for (const who of Object.keys(list)) list[who].update(rows[who].differ / rows[who].rows, `${rows[who].differ}/${rows[who].rows}`);
     const { library, shape, largest, flips } = rows.library;
     say(facts, 'float.facts', { library, shape: shape.join(' × '), largest, flips, model, machine });
   });
