@@ -6,6 +6,7 @@
 #include "bind_sampling.h"
 
 NB_MODULE(_native, m) {
+  nanobind::set_leak_warnings(false);  // a model that lives as long as the process is no leak
   m.doc() = "Headstart's native kernels.";
   headstart::bind_matrix(m);
   headstart::bind_model(m);
