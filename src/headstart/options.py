@@ -136,6 +136,12 @@ class Options:
             raise RefusedError("a grammar ends the answer and ignore_eos forbids that; leave one of them out")
         if self.verifier is not None and self.verifier not in VERIFIERS:
             raise InputError(f"verifier {self.verifier!r} is unknown; use one of {', '.join(VERIFIERS)}")
+        kept = VERIFIERS[self.verifier].guarantee if self.verifier is not None else self.guarantee
+        if GUARANTEES.index(kept) < GUARANTEES.index(self.guarantee):
+            raise RefusedError(
+                f"verifier {self.verifier!r} keeps the guarantee {kept!r}, which is less than {self.guarantee!r}; ask for "
+                f"the guarantee {kept!r}, or leave the verifier to be chosen"
+            )
         self._check_penalties()
         self.sampling()
 

@@ -139,12 +139,14 @@ def figures(result: Result) -> str:
         parts.append(
             f"acceptance {statistics.acceptance_rate:.0%} ({statistics.tokens_accepted} of {statistics.tokens_drafted} drafted)"
         )
-    if statistics.acceptance_rate is None or statistics.note:
-        parts.append(
-            f"nothing drafted: {statistics.note or 'no draft was worth a try'}"
-            if statistics.acceptance_rate is None
-            else str(statistics.note)
-        )
+    elif statistics.note is None:
+        parts.append("nothing drafted: no draft was worth a try")
+    else:
+        parts.append(f"nothing drafted: {statistics.note}")
+    if statistics.acceptance_rate is not None and statistics.note is not None:
+        parts.append(statistics.note)
+    if result.guarantee != "text":
+        parts.append(f"guarantee {result.guarantee}")
     return " · ".join([*parts, f"seed {result.seed}"])
 
 

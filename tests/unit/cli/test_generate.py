@@ -64,6 +64,11 @@ def test_nothing_drafted_says_why(generate: Run) -> None:
     assert "nothing drafted: drafting is off" in generate("hi", "--drafter", "none").err
 
 
+def test_less_than_the_same_text_is_said(generate: Run) -> None:
+    for guarantee in ("law", "lossy"):
+        assert f"guarantee {guarantee}" in generate("hi", "--guarantee", guarantee, "-t", 1).err
+
+
 def test_prompts_from_a_file_and_from_stdin_are_the_same(generate: Run, tmp_path: Path) -> None:
     (tmp_path / "prompt").write_bytes("grüße 你好\r\n".encode())
     expected = generate("grüße 你好")
@@ -159,6 +164,8 @@ WRONG: list[tuple[tuple[object, ...], str]] = [
     (("hi", "--draft-model", "/nowhere"), "/nowhere"),
     (("hi", "--guarantee", "good"), "'good'"),
     (("hi", "--verifier", "best"), "'best' is unknown"),
+    (("hi", "--verifier", "token"), "verifier 'token' keeps the guarantee 'law'"),
+    (("hi", "--verifier", "greedy", "-t", 1), "greedy verification needs temperature 0"),
     (("hi", "--stop", ""), "stop string is empty"),
     (("hi", "--raw", "--system", "x"), "--system"),
     (("hi", "--compare", "--guarantee", "law"), "--compare"),
