@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -275,6 +276,21 @@ def test_a_difference_is_found_with_position_tokens_and_gap() -> None:
     require_same(engine, prompt, plain, plain)
 
 
+def test_a_difference_ends_with_exit_code_1(generate: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Engine.generate
+
+    def other(self: Engine, *arguments: object, **options: object) -> object:
+        result = original(self, *arguments, **options)  # type: ignore[arg-type]
+        return replace(result, tokens=(*result.tokens[:5], result.tokens[5] + 1, *result.tokens[6:]))
+
+    monkeypatch.setattr(Engine, "generate", other)
+    done = generate("hello", "--compare")
+    assert done.code == 1
+    assert done.out
+    assert "differ at token 5 of the answer" in done.err
+    assert "times as fast" not in done.err
+
+
 def test_models_are_listed_with_size_licence_and_place(capsys: pytest.CaptureFixture[str]) -> None:
     done = here(capsys, "models")
     assert done.code == 0
@@ -314,7 +330,7 @@ def test_a_fault_of_our_own_is_one_sentence_too(generate: Run, monkeypatch: pyte
 def test_nothing_heavy_is_imported_before_it_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
     import subprocess
 
-    code = "import sys, headstart.cli.app, headstart.cli.generate; print([m for m in ('numpy', 'rich', 'jinja2', 'tokenizers', 'llguidance', 'starlette') if m in sys.modules])"
+    code = "import sys, headstart.cli.app, headstart.cli.generate; print([m for m in ('numpy', 'jinja2', 'tokenizers', 'llguidance', 'starlette') if m in sys.modules])"
     from support.commands import SOURCE
 
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=SOURCE)
