@@ -1,0 +1,235 @@
+"""``headstart bench kernel``: the memory's bandwidth, then what a pass costs: by rows, by context, by format, by shape.
+
+All cells of a comparison are timed in one interleaved run, each as the median of its rounds. A pass is one of
+verification: every row asks for logits. Knows nothing of drafting.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+
+from headstart import _native
+from headstart.backends.machine import default_threads
+from headstart.bench.subjects import Llama, Native, Subject
+from headstart.bench.synthetic import SHAPES, synthetic
+from headstart.errors import InputError
+from headstart.models import load
+from headstart.models.config import Weights
+from headstart.models.kinds import KINDS
+
+__all__ = ["KernelOptions", "Report", "main", "run"]
+
+PEERS = ("llama.cpp",)
+PAUSE_S = 0.03  # lets the threads of the subject before fall asleep
+
+
+@dataclass(frozen=True)
+class KernelOptions:
+    """What to measure.
+
+    ``formats`` and ``shapes`` name the synthetic models, timed at the first context only; ``peer_formats`` are formats
+    to which the peer requantises the same file, next to the file as it is ("").
+    """
+
+    model: str = "smollm2-135m-instruct"
+    threads: int | None = None
+    rows: tuple[int, ...] = tuple(range(1, 17))
+    contexts: tuple[int, ...] = (200, 1000, 4000)
+    prefill: int = 512
+    rounds: int = 15
+    formats: tuple[str, ...] = tuple(KINDS)
+    shapes: tuple[str, ...] = tuple(SHAPES)
+    peer: str | None = None
+    peer_formats: tuple[str, ...] = ("", "Q4_0")
+    peer_python: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.peer not in (None, *PEERS):
+            raise InputError(f"peer is {self.peer!r}; choose one of {', '.join(PEERS)}")
+        if self.rounds < 1 or self.prefill < 1 or not self.rows or min(self.rows) < 1 or min(self.contexts) < 1:
+            raise InputError("rounds, prefill, rows and contexts must all be at least 1")
+        for name, chosen, allowed in (("format", self.formats, KINDS), ("shape", self.shapes, SHAPES)):
+            if unknown := [each for each in chosen if each not in allowed]:
+                raise InputError(f"{name} is {unknown[0]!r}; choose from {'; '.join(allowed)}")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One thing to time: a pass of ``rows`` rows after ``context`` tokens, or (rows 0) a prompt of ``context`` tokens."""
+
+    subject: str
+    context: int
+    rows: int
+
+
+@dataclass
+class Report:
+    """Seconds by cell, and what is known of subjects and machine."""
+
+    options: KernelOptions
+    bandwidth_gb_s: float
+    seconds: dict[Cell, list[float]] = field(default_factory=dict)
+    weight_bytes: dict[str, int] = field(default_factory=dict)
+    cache_bytes_per_token: float = 0.0
+    about_peer: Mapping[str, Any] | None = None
+
+    def ms(self, subject: str, context: int, rows: int) -> float:
+        """Median milliseconds of a cell."""
+        return round(1000 * median(self.seconds[Cell(subject, context, rows)]), 4)
+
+    def curve(self, subject: str, context: int) -> dict[str, float]:
+        """Milliseconds by number of rows."""
+        return {str(cell.rows): self.ms(*_key(cell)) for cell in self._cells(subject, context)}
+
+    def spread(self, subject: str, context: int) -> dict[str, list[float]]:
+        """Quartiles in milliseconds by number of rows."""
+        cells = self._cells(subject, context)
+        return {str(cell.rows): _quartiles(self.seconds[cell]) for cell in cells}
+
+    def _cells(self, subject: str, context: int) -> list[Cell]:
+        return [c for c in self.seconds if (c.subject, c.context) == (subject, context) and c.rows > 0]
+
+
+def main(
+    options: KernelOptions, *, as_json: bool = False, plot: Path | None = None, say: Callable[[str], None] = print
+) -> None:
+    """Measure, print tables (not with ``as_json``) and, on the last line, one JSON object; draw the curve into ``plot``."""
+    from headstart.bench.kernel_report import as_object, draw, tables
+
+    report = run(options, say=(lambda _: None) if as_json else say)
+    if not as_json:
+        for line in tables(report):
+            say(line)
+    if plot is not None:
+        draw(report, plot)
+    say(json.dumps(as_object(report)))
+
+
+def run(options: KernelOptions, *, say: Callable[[str], None] = lambda _: None) -> Report:
+    """Measure everything that the options ask for.
+
+    Raises
+    ------
+    InputError
+        A value is not allowed, or the peer is not installed.
+    """
+    threads = options.threads or default_threads()
+    report = Report(options, bandwidth(threads))
+    say(f"memory: {report.bandwidth_gb_s:.1f} GB/s read by {threads} threads")
+    say(f"timing {options.model}{f' against {options.peer}' if options.peer else ''}, {options.rounds} rounds")
+    _time_file(options, threads, report)
+    for name, weights in _synthetic_models(options):
+        say(f"timing {name}")
+        _time_synthetic(name, weights(), options, threads, report)
+    return report
+
+
+def bandwidth(threads: int) -> float:
+    """Gigabytes a second that this machine reads from memory, the best of some rounds."""
+    size = 512 << 20
+    return size / min(_native.time_reading(size, threads, 7)) / 1e9
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return {
+        "processor": names[0] if names else platform.processor(),
+        "cores": os.cpu_count(),
+        "isa": _native.chosen_isa(),
+        "system": platform.platform(),
+        "load_average": [round(x, 2) for x in os.getloadavg()],
+        "command": " ".join(sys.argv),
+    }
+
+
+def _time_file(options: KernelOptions, threads: int, report: Report) -> None:
+    """The model itself and the peer on the same file, interleaved."""
+    weights = load(options.model)
+    room = max(options.contexts) + max(*options.rows, options.prefill) + 1
+    own = Native(weights, threads=threads, context=room)
+    subjects: dict[str, Subject] = {"headstart": own}
+    if options.peer:
+        for kind in options.peer_formats:
+            name = f"llama.cpp {kind}".strip()
+            llama = Llama(_path(options.model), kind=kind, threads=threads, python=options.peer_python)
+            report.about_peer = llama.about
+            subjects[name] = llama
+    config = weights.config
+    report.weight_bytes["headstart"] = own.model.weight_bytes
+    report.cache_bytes_per_token = 4 * config.layer_count * config.kv_head_count * config.head_size
+    cells = [Cell(s, context, rows) for context in options.contexts for rows in options.rows for s in subjects]
+    cells += [Cell(s, options.prefill, 0) for s in subjects]
+    _time(subjects, cells, options.rounds, report)
+
+
+def _path(model: str) -> Path:
+    from headstart.models.store import find, installed
+
+    entry = find(model)
+    path = installed(entry.name) if entry else Path(model).expanduser()
+    if path is None or not path.is_file():
+        raise InputError(f"the peer reads GGUF files and {model!r} is none; give --model FILE.gguf")
+    return path
+
+
+def _synthetic_models(options: KernelOptions) -> list[tuple[str, Callable[[], Weights]]]:
+    """Every format in the first shape that allows it, and every shape in 4 bits."""
+    wanted: dict[str, Callable[[], Weights]] = {}
+    for kind in options.formats:
+        shape = "llama-3.2-1b" if kind.endswith("_K") else "smollm2-135m"
+        wanted[f"{shape} {kind}"] = lambda shape=shape, kind=kind: synthetic(shape, kind)  # type: ignore[misc]
+    for shape in options.shapes:
+        wanted[f"{shape} Q4_0"] = lambda shape=shape: synthetic(shape, "Q4_0")  # type: ignore[misc]
+    return list(wanted.items())
+
+
+def _time_synthetic(name: str, weights: Weights, options: KernelOptions, threads: int, report: Report) -> None:
+    own = Native(weights, threads=threads, context=options.contexts[0] + max(*options.rows, options.prefill) + 1)
+    report.weight_bytes[name] = own.model.weight_bytes
+    cells = [Cell(name, options.contexts[0], rows) for rows in options.rows if rows in (1, 2, 4, 8, 16)]
+    _time({name: own}, [*cells, Cell(name, options.prefill, 0)], min(options.rounds, 7), report)
+
+
+def _time(subjects: Mapping[str, Subject], cells: Sequence[Cell], rounds: int, report: Report) -> None:
+    """Every cell once a round; the first pass after another subject's is not counted."""
+    try:
+        for cell in cells:  # caches are filled here
+            _seconds(subjects[cell.subject], cell)
+        for _ in range(rounds):
+            for cell in cells:
+                if len(subjects) > 1:
+                    time.sleep(PAUSE_S)
+                if cell.rows:
+                    subjects[cell.subject].time_pass(cell.context, 1)
+                report.seconds.setdefault(cell, []).append(_seconds(subjects[cell.subject], cell))
+    finally:
+        for subject in subjects.values():
+            subject.close()
+
+
+def _seconds(subject: Subject, cell: Cell) -> float:
+    if cell.rows == 0:
+        return subject.time_prefill(cell.context)
+    return subject.time_pass(cell.context, cell.rows)
+
+
+def _key(cell: Cell) -> tuple[str, int, int]:
+    return cell.subject, cell.context, cell.rows
+
+
+def _quartiles(seconds: Sequence[float]) -> list[float]:
+    if len(seconds) < 2:
+        return [round(1000 * seconds[0], 4)] * 2
+    low, _, high = quantiles(seconds, n=4, method="inclusive")
+    return [round(1000 * low, 4), round(1000 * high, 4)]
