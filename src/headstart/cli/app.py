@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "chat": "headstart.cli.chat:app",
         "models": "headstart.cli.models:app",
         "trace": "headstart.cli.trace:app",
+        "bench": "headstart.cli.bench:app",
         "theory": "headstart.cli.theory:app",
         "lesson": "headstart.lesson.server:serve",
     }

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from headstart import _native
 from headstart.backends.native import NativeModel
@@ -17,6 +18,7 @@ from headstart.bench.kernel import Cell, KernelOptions, main, run
 from headstart.bench.kernel_report import as_object, ratios
 from headstart.bench.subjects import Llama
 from headstart.bench.synthetic import Shape
+from headstart.cli.bench import app
 from headstart.errors import InputError
 from headstart.models.kinds import KINDS
 from headstart.protocols import Batch
@@ -148,3 +150,13 @@ def test_a_picture_of_the_curve(options: dict[str, Any], tmp_path: Path) -> None
     pytest.importorskip("matplotlib", reason="pictures take the plot extra")
     main(KernelOptions(**options), as_json=True, plot=tmp_path / "curve.png", say=lambda _: None)
     assert (tmp_path / "curve.png").stat().st_size > 5000
+
+
+def test_the_command_line_reaches_all_of_it(options: dict[str, Any]) -> None:
+    words = ["kernel", "--model", options["model"], "--contexts", "10,40", "--rows", "1,4", "--prefill", "20"]
+    words += ["--rounds", "1", "--shapes", "none", "--formats", "Q8_0,Q4_K", "--threads", "1", "--json"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    assert list(json.loads(done.output)["synthetic"]) == ["smollm2-135m Q8_0", "llama-3.2-1b Q4_K"]
+    wrong = CliRunner().invoke(app, ["kernel", "--rows", "many"])
+    assert "rows is 'many'; give whole numbers" in str(wrong.exception)
