@@ -12,9 +12,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from headstart.control import Controller
-from headstart.errors import HeadstartError
+from headstart.errors import HeadstartError, RefusedError
 from headstart.logprobs import logprob
-from headstart.protocols import Batch, Model
+from headstart.protocols import Batch, Drafter, Model
 from headstart.request import Request, RowLaws
 from headstart.tree import EMPTY, Draft
 
@@ -22,6 +22,9 @@ __all__ = ["admitted", "batch_of", "fit", "forced", "observe", "prefill", "propo
 
 CHUNK = 256
 """Rows of one prefill pass: between two of them a request can be cancelled."""
+
+SLACK = 1e-6
+"""How far from 1 a drafter's law may sum."""
 
 
 def step(target: Model, requests: Sequence[Request], controller: Controller) -> None:
@@ -34,8 +37,13 @@ def step(target: Model, requests: Sequence[Request], controller: Controller) -> 
     passed = time.perf_counter()
     for request, draft, first in zip(requests, drafts, firsts, strict=True):
         laws = RowLaws(request, draft, rows, first, target.vocab_size)
-        verdict = request.verify(draft, laws)
-        committed = request.commit(draft, verdict, laws)
+        try:
+            verdict = request.verify(draft, laws)
+            committed = request.commit(draft, verdict, laws)
+        except HeadstartError as error:  # of this request; the others go on
+            request.fail(error)
+            target.keep(request.sequence, ())
+            continue
         kept = [laws.row(node) for node in (-1, *verdict.path[: len(committed) - 1])]
         if request.recorder is not None:
             request.recorder.round(request, draft, laws.seen, verdict, committed)
@@ -57,40 +65,47 @@ def propose(request: Request, target: Model, controller: Controller) -> Draft:
     budget = min(room, controller.budget(request))
     if budget <= 0:
         return EMPTY
-    begin = time.perf_counter()
-    try:
-        draft = forced(request, budget) or fit(request.drafter.propose(request, budget), budget, target.vocab_size)
+
+    def made(drafter: Drafter) -> Draft:
+        begin = time.perf_counter()
+        draft = forced(request, budget) or fit(drafter.propose(request, budget), budget, target.vocab_size)
         draft = admitted(request, draft)
         request.rule(draft)
-    except HeadstartError as error:
-        request.stop_drafting(str(error))
-        return EMPTY
-    except Exception as error:
-        request.stop_drafting(f"the drafter {request.drafter.name} failed: {type(error).__name__}: {error}")
-        return EMPTY
-    controller.observe_draft(request, draft, time.perf_counter() - begin)
-    return controller.trim(request, draft)
+        controller.observe_draft(request, draft, time.perf_counter() - begin)
+        return controller.trim(request, draft)
+
+    return request.with_drafter(made, EMPTY)
 
 
 def fit(draft: Draft, budget: int, vocab_size: int) -> Draft:
     """Cut a draft to its budget and before its first token that the target does not have.
 
     Cutting at a count decided beforehand is always lossless; cutting at a token is so for drafts without randomness of
-    their own (ALGORITHMS rule 10), so a *sampled* token outside the vocabulary is an error of its drafter.
+    their own (ALGORITHMS rule 10), so a *sampled* token outside the vocabulary is an error of its drafter, as is a law
+    that is none.
     """
+    if not isinstance(draft, Draft):
+        raise TypeError(f"it proposed {draft!r:.60}, which is not a Draft")
     draft = draft if len(draft) <= budget else draft.head(budget)
-    for node, token in enumerate(draft.tokens):
+    for node, (token, law) in enumerate(zip(draft.tokens, draft.laws, strict=True)):
+        if law is not None and (law.size != vocab_size or not abs(law.weights.sum() - 1) < SLACK):
+            raise ValueError(
+                f"it drew from weights on {law.size} tokens that sum to {law.weights.sum():.6g}; they must sum to 1 over the "
+                f"target's {vocab_size} tokens"
+            )
         if not 0 <= token < vocab_size:
-            if draft.origins[node] == "sampled":
-                raise ValueError(f"it drew token {token}, which the target's vocabulary of {vocab_size} does not have")
             return draft.head(node)
     return draft
 
 
 def forced(request: Request, budget: int) -> Draft:
-    """Text that the grammar leaves no choice about is drafted without asking the drafter."""
-    tokens = request.matcher.forced(request.output)[:budget] if request.matcher is not None else []
-    return Draft.chain(tokens)
+    """Text that the grammar leaves no choice about is drafted without asking the drafter, if the rule takes such drafts."""
+    draft = Draft.chain(request.matcher.forced(request.output)[:budget] if request.matcher is not None else [])
+    try:
+        request.rule(draft)
+    except RefusedError:
+        return EMPTY
+    return draft
 
 
 def admitted(request: Request, draft: Draft) -> Draft:
@@ -102,12 +117,7 @@ def admitted(request: Request, draft: Draft) -> Draft:
 
 def observe(request: Request, committed: Sequence[int], rows: object) -> None:
     """Tell the drafter what was committed, exactly that."""
-    if request.drafter is None:
-        return
-    try:
-        request.drafter.observe(request, committed, rows)
-    except Exception as error:
-        request.stop_drafting(f"the drafter {request.drafter.name} failed: {type(error).__name__}: {error}")
+    request.with_drafter(lambda drafter: drafter.observe(request, committed, rows), None)
 
 
 def batch_of(requests: Sequence[Request], drafts: Sequence[Draft]) -> tuple[Batch, list[int]]:

@@ -22,11 +22,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+
 from headstart import decode
 from headstart.backends import load_backend
 from headstart.coins import RoundCoins
 from headstart.control import Controller
-from headstart.draft import make_drafter, pair
+from headstart.draft import check_drafter, make_drafter, pair
 from headstart.errors import InputError, RefusedError
 from headstart.grammar import Matcher
 from headstart.options import Options, check_int
@@ -146,7 +148,9 @@ class Engine:
             return [*bos, *ids]
         if isinstance(prompt, str):
             return self._encode_chat([{"role": "user", "content": prompt}])
-        if prompt and isinstance(prompt[0], Mapping):
+        if not hasattr(prompt, "__len__"):
+            raise InputError(f"the prompt is {prompt!r:.60}; give a text, a list of messages, or a list of token ids")
+        if len(prompt) and isinstance(prompt[0], Mapping):
             return self._encode_chat(prompt)  # type: ignore[arg-type]
         return self._check_ids(prompt)  # type: ignore[arg-type]
 
@@ -213,6 +217,8 @@ class Engine:
                 stream.start()
             while running := [stream for stream in streams if not stream.done]:
                 self._step([stream.request for stream in running])
+            for error in [stream.request.error for stream in streams if stream.request.error is not None]:
+                raise error
             return [stream.result for stream in streams]
         finally:
             for stream in streams:
@@ -276,7 +282,7 @@ class Engine:
     def _drafter_for(self, drafter: str | Drafter) -> Drafter | None:
         """The drafter of that name (made once), or the object given."""
         if not isinstance(drafter, str):
-            return drafter
+            return check_drafter(drafter)
         if drafter not in self._drafters and drafter != "none":
             self._drafters[drafter] = make_drafter(drafter)
         return self._drafters.get(drafter)
@@ -290,12 +296,13 @@ class Engine:
 
     def _check_ids(self, ids: Sequence[int]) -> list[int]:
         for at, token in enumerate(ids):
-            if not isinstance(token, int) or not 0 <= token < self.model.vocab_size:
+            whole = isinstance(token, (int, np.integer)) and not isinstance(token, bool)
+            if not whole or not 0 <= token < self.model.vocab_size:
                 raise InputError(
                     f"token {token!r} at index {at} of the prompt is not an id of this model, which are 0 to "
                     f"{self.model.vocab_size - 1}"
                 )
-        return list(ids)
+        return [int(token) for token in ids]
 
     def _start(self, request: Request) -> None:
         with self._lock:
@@ -303,18 +310,17 @@ class Engine:
             fresh = request.prompt_logprobs_wanted is not None
             request.sequence = self._prefixes.open(request.tokens, fresh=fresh)
             request.statistics.cached_tokens = self.model.length(request.sequence)
-            if request.drafter is not None:
-                request.drafter.start(request)
+            request.with_drafter(lambda drafter: drafter.start(request), None)
             decode.prefill(self.model, request)
 
     def _step(self, requests: Sequence[Request]) -> None:
         with self._lock:
-            decode.step(self.model, requests, self._controller)
+            if running := [request for request in requests if request.sequence != -1]:  # not closed by another thread
+                decode.step(self.model, running, self._controller)
 
     def _finish(self, request: Request) -> None:
         with self._lock:
-            if request.drafter is not None:
-                request.drafter.close(request)
+            request.stop_drafting()
             if request.sequence != -1:
                 self._prefixes.give_back(request.sequence)
                 request.sequence = -1
@@ -334,7 +340,13 @@ def rule_of(options: Options) -> Callable[[Draft], Verifier]:
             return choose("certain", options.guarantee)
         return choose(origin, options.guarantee, tree=tree, name=options.verifier)
 
-    return lambda draft: chosen(draft.origins[0] if len(draft) else None, not draft.is_chain)
+    def rule(draft: Draft) -> Verifier:
+        verifier = chosen(draft.origins[0] if len(draft) else None, not draft.is_chain)
+        if len(draft) and (reason := verifier.accepts(draft)) is not None:
+            raise RefusedError(reason)
+        return verifier
+
+    return rule
 
 
 def _load(source: str | Path | Model, **how: Any) -> tuple[Model, Any, str | None, str]:

@@ -2,7 +2,8 @@
 
 HeadstartError                 caught by the command line: one sentence on stderr, then ``exit_code``
 ├── InputError (ValueError)    a parameter or a prompt is not allowed                      exit 2, HTTP 400
-│   └── RefusedError           the parts are each fine but do not go together              exit 2, HTTP 400
+│   ├── RefusedError           the parts are each fine but do not go together              exit 2, HTTP 400
+│   └── DeadEndError           what was asked for leaves no token that may follow          exit 2, HTTP 400
 ├── ModelError                 a model cannot be used                                      exit 2
 │   ├── ModelNotFoundError     nothing is there under that name or path                    exit 2
 │   ├── CorruptModelError      a file is truncated, damaged or inconsistent                exit 2
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 __all__ = [
     "CorruptModelError",
+    "DeadEndError",
     "DivergenceError",
     "DownloadError",
     "HeadstartError",
@@ -44,6 +46,10 @@ class InputError(HeadstartError, ValueError):
 
 class RefusedError(InputError):
     """Values that are each allowed but cannot be honoured together."""
+
+
+class DeadEndError(InputError):
+    """Bans, forced tokens, processors and grammar together leave no token that may follow."""
 
 
 class ModelError(HeadstartError):

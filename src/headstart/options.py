@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -14,7 +13,7 @@ from headstart.grammar import Grammar, Matcher
 from headstart.processors import Ban, Bias, Custom, Force, Grammatical, MinTokens, Penalties, Processor
 from headstart.protocols import Drafter
 from headstart.sampling import Sampling
-from headstart.verify import GUARANTEES, VERIFIERS
+from headstart.verify import GUARANTEES, named
 
 __all__ = [
     "Options",
@@ -24,6 +23,8 @@ __all__ = [
 
 MAX_DRAFT_LENGTH = 64
 MAX_LOGPROBS = 100
+LARGEST = 1e6
+"""Size of a penalty or bias at most: far beyond any logit, and sums of them stay finite in float32."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,12 +47,12 @@ class Options:
         Keep tokens at least this likely relative to the likeliest.
     typical_p : float in (0, 1]
         Keep the tokens nearest to the law's entropy that together reach this probability.
-    repetition_penalty : float above 0
+    repetition_penalty : float from 1e-6 to 1e6
         Over prompt and output, as Hugging Face and llama.cpp count; 1 is none.
     presence_penalty, frequency_penalty : float
         Over the output only, as the OpenAI API and vLLM count; 0 is none.
     logit_bias : mapping of int to float
-        Added to the logits of these tokens.
+        Added to the logits of these tokens; at most 1e6 in size, like every penalty.
     banned_tokens : sequence of int
         Tokens that never follow.
     forced_tokens : mapping of int to int
@@ -134,14 +135,8 @@ class Options:
             raise InputError("a stop string is empty or not text; give at least one character, or leave it out")
         if self.grammar is not None and self.ignore_eos:
             raise RefusedError("a grammar ends the answer and ignore_eos forbids that; leave one of them out")
-        if self.verifier is not None and self.verifier not in VERIFIERS:
-            raise InputError(f"verifier {self.verifier!r} is unknown; use one of {', '.join(VERIFIERS)}")
-        kept = VERIFIERS[self.verifier].guarantee if self.verifier is not None else self.guarantee
-        if GUARANTEES.index(kept) < GUARANTEES.index(self.guarantee):
-            raise RefusedError(
-                f"verifier {self.verifier!r} keeps the guarantee {kept!r}, which is less than {self.guarantee!r}; ask for "
-                f"the guarantee {kept!r}, or leave the verifier to be chosen"
-            )
+        if self.verifier is not None:
+            named(self.verifier, self.guarantee)
         self._check_penalties()
         self.sampling()
 
@@ -192,11 +187,11 @@ class Options:
         )
 
     def _check_penalties(self) -> None:
-        check_number("repetition_penalty", self.repetition_penalty, "a number above 0 (1 is none)", above=0)
-        check_number("presence_penalty", self.presence_penalty, "a number (0 is none)")
-        check_number("frequency_penalty", self.frequency_penalty, "a number (0 is none)")
+        check_number("repetition_penalty", self.repetition_penalty, 1 / LARGEST, "1 is none")
+        check_number("presence_penalty", self.presence_penalty, -LARGEST, "0 is none")
+        check_number("frequency_penalty", self.frequency_penalty, -LARGEST, "0 is none")
         for token, bias in self.logit_bias.items():
-            check_number(f"the logit_bias of token {token}", bias, "a number")
+            check_number(f"the logit_bias of token {token}", bias, -LARGEST, "banned_tokens bans a token")
         for place in self.forced_tokens:
             check_int("a place of forced_tokens", place, 0)
 
@@ -213,8 +208,8 @@ def check_int(name: str, value: object, low: int, high: int | None = None, unset
         )
 
 
-def check_number(name: str, value: object, allowed: str, *, above: float | None = None) -> None:
-    """Refuse what is not a finite number, or not above a bound."""
-    fine = isinstance(value, (int, float, np.number)) and not isinstance(value, bool) and math.isfinite(value)
-    if not fine or (above is not None and not value > above):  # type: ignore[operator]
-        raise InputError(f"{name} is {value!r}; it must be {allowed}")
+def check_number(name: str, value: object, low: float, hint: str) -> None:
+    """Refuse what is not a number between ``low`` and ``LARGEST``."""
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not number or not low <= value <= LARGEST:  # type: ignore[operator]
+        raise InputError(f"{name} is {value!r}; it must be a number from {low:g} to {LARGEST:g} ({hint})")

@@ -136,12 +136,21 @@ class Grammatical:
 
 @dataclass(frozen=True)
 class Custom:
-    """A callable of the user's own, checked: it gives as many float32 logits as it got."""
+    """A callable of the user's own, checked: it gives as many float32 logits as it got, each a number or -inf."""
 
     function: Processor
 
     def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
-        out = np.asarray(self.function(logits.copy(), tuple(history), prompt_length), np.float32)
+        try:
+            out = np.asarray(self.function(logits.copy(), tuple(history), prompt_length), np.float32)
+        except Exception as error:
+            raise InputError(f"a custom processor failed{_at(history)}: {type(error).__name__}: {error}") from error
         if out.shape != logits.shape:
             raise InputError(f"a custom processor returned shape {out.shape}; it must return {logits.shape}, as given")
+        if not (out < np.inf).all():
+            raise InputError(f"a custom processor returned NaN or plus infinity{_at(history)}; return numbers, or -inf")
         return out
+
+
+def _at(history: Sequence[int]) -> str:
+    return f" for the token at position {len(history)}"

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from headstart.errors import HeadstartError
 from headstart.grammar import Matcher
 from headstart.law import Law
 from headstart.logprobs import Logprob, logprob
@@ -20,6 +21,8 @@ from headstart.tree import ROOT, Draft
 
 if TYPE_CHECKING:
     from headstart.trace import Recorder
+
+T = TypeVar("T")
 
 __all__ = ["Ends", "Request", "RowLaws", "row_law"]
 
@@ -67,6 +70,7 @@ class Request:
     statistics: Statistics = field(default_factory=Statistics)
     finish_reason: str | None = None
     stop_reason: str | int | None = None
+    error: HeadstartError | None = None
     recorder: Recorder | None = None
     on_prefill: Callable[[int, int], None] | None = None
     matcher: Matcher | None = None
@@ -89,12 +93,36 @@ class Request:
         """How many more tokens may be made."""
         return self.ends.max_tokens - (len(self.tokens) - self.prompt_length)
 
-    def stop_drafting(self, reason: str) -> None:
-        """Decode plainly from here on, and say why in the result."""
-        if self.drafter is not None:
-            drafter, self.drafter = self.drafter, None
-            drafter.close(self)
-        self.statistics.note = reason
+    @property
+    def over(self) -> bool:
+        """Whether nothing more will be made."""
+        return self.finish_reason is not None or self.error is not None
+
+    def with_drafter(self, work: Callable[[Drafter], T], otherwise: T) -> T:
+        """Do something with the drafter, if there is one; what it does wrong ends drafting, and nothing else."""
+        if (drafter := self.drafter) is None:
+            return otherwise
+        try:
+            return work(drafter)
+        except HeadstartError as error:
+            self.stop_drafting(str(error))
+        except Exception as error:
+            self.stop_drafting(f"the drafter {drafter.name} failed: {type(error).__name__}: {error}")
+        return otherwise
+
+    def stop_drafting(self, reason: str | None = None) -> None:
+        """Let the drafter go and decode plainly from here on; the result says why, by the first reason given."""
+        self.statistics.note = self.statistics.note or reason
+        self.with_drafter(self._let_go, None)
+
+    def _let_go(self, drafter: Drafter) -> None:
+        self.drafter = None
+        drafter.close(self)
+
+    def fail(self, error: HeadstartError) -> None:
+        """End the answer with an error; what was held back of its text is given out."""
+        self.error = error
+        self.text.finish()
 
     def verify(self, draft: Draft, laws: Laws) -> Verdict:
         """Let the rule that suits the draft decide; the position is that of the token after the committed text."""
@@ -110,16 +138,27 @@ class Request:
         -------
         list of int
             The tokens committed: at least one, and fewer than the verdict holds where the answer ended inside it.
+
+        Raises
+        ------
+        HeadstartError
+            Where plain decoding would: nothing may follow, or the model gave no numbers.
         """
         kinds: list[tuple[int, Kind]] = [(draft.tokens[node], "accepted") for node in verdict.path]
         kinds.append((verdict.token, verdict.kind))
-        committed = []
+        committed: list[int] = []
         for before, (token, kind) in zip((ROOT, *verdict.path), kinds, strict=True):
+            try:
+                laws.require(before)
+                if self.logprobs_wanted is not None:
+                    self.logprobs.append(laws.logprob(before, token, self.logprobs_wanted))
+            except HeadstartError:
+                if not committed:
+                    raise
+                break  # the next round meets it again, first thing
             self.tokens.append(token)
             self.origins.append(kind)
             committed.append(token)
-            if self.logprobs_wanted is not None:
-                self.logprobs.append(laws.logprob(before, token, self.logprobs_wanted))
             if self._ended_by(token, kind):
                 break
         self.statistics.count_round(draft, verdict.path[: len(committed)], len(committed))
@@ -150,16 +189,26 @@ def row_law(
 
 
 class RowLaws:
-    """The target's law after each node, computed when a rule asks for it and kept."""
+    """The target's law after each node, computed when a rule asks for it and kept.
+
+    A node that has no law (nothing may follow it, say) may be looked at and then turned down, so it is no error yet: some law
+    stands in for it, and ``require`` raises once a token is about to follow. Whatever stands there, the text up to it has its law.
+    """
 
     def __init__(self, request: Request, draft: Draft, rows: Rows, first_row: int, vocab_size: int) -> None:
         self._request, self._draft, self._rows = request, draft, rows
         self._first, self._vocab_size = first_row, vocab_size
+        self._errors: dict[int, HeadstartError] = {}
         self.seen: dict[int, Law] = {}
 
     def row(self, node: int) -> int:
         """Row of the pass that follows ``node``: the first one follows the committed text."""
         return self._first + 1 + node
+
+    def require(self, node: int) -> None:
+        """Raise what kept a node from having a law."""
+        if node in self._errors:
+            raise self._errors[node]
 
     def logprob(self, node: int, token: int, count: int) -> Logprob:
         """Log-probability of a token after a node, and of the likeliest there."""
@@ -169,5 +218,9 @@ class RowLaws:
         if node not in self.seen:
             history = [*self._request.tokens, *(self._draft.tokens[n] for n in self._draft.path(node))]
             sampling, prompt_length = self._request.sampling, self._request.prompt_length
-            self.seen[node] = row_law(sampling, self._rows, self.row(node), history, prompt_length, self._vocab_size)
+            try:
+                law = row_law(sampling, self._rows, self.row(node), history, prompt_length, self._vocab_size)
+            except HeadstartError as error:
+                self._errors[node], law = error, Law.certain(0, self._vocab_size)
+            self.seen[node] = law
         return self.seen[node]

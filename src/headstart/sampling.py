@@ -85,7 +85,7 @@ class Sampling:
 
         Raises
         ------
-        NumericsError
+        NumericsError, DeadEndError
             If a logit is NaN, or none is left above -inf; says for which position of the text.
         """
         for processor in self.processors:

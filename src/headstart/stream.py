@@ -41,27 +41,28 @@ class Stream:
 
     def __iter__(self) -> Iterator[Piece]:
         try:
-            self.start()
             while not self.done:
-                self.advance()
+                self._advance()
                 yield from self.request.text.take()
+            yield from self.request.text.take()  # what was held back when another thread closed the stream
+            self._complain()
         finally:
             self.close()
 
     @property
     def done(self) -> bool:
         """Whether the answer is over."""
-        return self._state == "closed" or self.request.finish_reason is not None
+        return self._state == "closed" or self.request.over
 
     @property
     def result(self) -> Result:
-        """The answer so far; finished with ``"cancelled"`` if it was closed before its end."""
+        """The answer so far; finished with ``"cancelled"`` if it was closed before its end, with ``"error"`` if it failed."""
         request = self.request
         return Result(
             text=request.text.text,
             tokens=tuple(request.output),
             origins=tuple(request.origins),
-            finish_reason=request.finish_reason or "cancelled",
+            finish_reason=request.finish_reason or ("cancelled" if request.error is None else "error"),
             stop_reason=request.stop_reason,
             seed=request.seed,
             guarantee=self._options.guarantee,
@@ -99,21 +100,30 @@ class Stream:
         )
 
     def advance(self) -> None:
-        """Run one round; its pieces come out of the iterator."""
+        """Run one round; its pieces come out of the iterator. Raises what the answer failed of."""
+        self._advance()
+        self._complain()
+
+    def _advance(self) -> None:
         self.start()
         if not self.done:
             self._engine._step([self.request])
 
+    def _complain(self) -> None:
+        if self.request.error is not None:
+            raise self.request.error
+
     def close(self) -> None:
         """Stop, and free what the answer used."""
-        if self._state == "closed":
-            return
-        self._state = "closed"
-        self.request.text.finish()
-        self._engine._finish(self.request)
-        figures = self.request.statistics
-        if not figures.tokens_drafted and figures.note is None:
-            figures.note = f"the drafter {self._drafter_name} proposed nothing"
-        self.request.statistics.total_s = time.perf_counter() - self._begin
-        if self.request.recorder is not None:
-            self.request.recorder.finish(self.request)
+        with self._engine._lock:
+            if self._state == "closed":
+                return
+            self._state = "closed"
+            self.request.text.finish()
+            self._engine._finish(self.request)
+            figures = self.request.statistics
+            if not figures.tokens_drafted and figures.note is None:
+                figures.note = f"the drafter {self._drafter_name} proposed nothing"
+            figures.total_s = time.perf_counter() - self._begin
+            if self.request.recorder is not None:
+                self.request.recorder.finish(self.request)

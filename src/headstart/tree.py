@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 from headstart.law import Law
 
@@ -20,6 +20,8 @@ ROOT = -1
 
 Origin = Literal["sampled", "coupled", "certain"]
 """How a token was drawn: from a stored law, by the target's own noise, or without any randomness."""
+
+ORIGINS: tuple[Origin, ...] = get_args(Origin)
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,10 @@ class Draft:
     Raises
     ------
     ValueError
-        If the arrays differ in length, a parent is not an earlier node, or a sampled node has no law or probability 0.
+        If the arrays differ in length, a parent is not an earlier node, an origin is unknown, or a sampled node has no law
+        or probability 0.
+    TypeError
+        If a token is not a whole number.
     """
 
     tokens: tuple[int, ...] = ()
@@ -62,7 +67,11 @@ class Draft:
         for node, (parent, origin, law) in enumerate(zip(self.parents, self.origins, self.laws, strict=True)):
             if not ROOT <= parent < node:
                 raise ValueError(f"node {node} has parent {parent}; a parent must be an earlier node or {ROOT}")
-            if origin == "sampled" and (law is None or law.prob(self.tokens[node]) <= 0):
+            if origin not in ORIGINS:
+                raise ValueError(f"node {node} is {origin!r}; a node is {', '.join(ORIGINS)}")
+            if not isinstance(self.tokens[node], int):
+                raise TypeError(f"the token of node {node} is {self.tokens[node]!r}; it must be a whole number")
+            if origin == "sampled" and (law is None or not law.prob(self.tokens[node]) > 0):
                 raise ValueError(f"node {node} is sampled, so it needs the law it was drawn from, with its token in it")
 
     def __len__(self) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.coins import exp, log
-from headstart.errors import NumericsError
+from headstart.errors import DeadEndError, HeadstartError, NumericsError
 from headstart.law import Law, total
 from headstart.native import native
 
@@ -55,7 +55,9 @@ def warp(
     Raises
     ------
     NumericsError
-        If a logit is NaN or plus infinity, or none is above minus infinity.
+        If a logit is NaN or plus infinity.
+    DeadEndError
+        If none is above minus infinity.
 
     Examples
     --------
@@ -73,7 +75,7 @@ def _cut(
     best = int(np.argmax(logits))
     top = float(logits[best])
     if not math.isfinite(top):
-        raise NumericsError(_complaint(top, row))
+        raise _complaint(top, row)
     if temperature == 0:
         return Law.certain(best, len(logits))
     inverse = min(1.0 / temperature, 1.7976931348623157e308)
@@ -96,11 +98,15 @@ def _cut(
     return Law(weights * (1.0 / total(weights)), ids, len(logits))
 
 
-def _complaint(top: float, row: int | None) -> str:
+def _complaint(top: float, row: int | None) -> HeadstartError:
     where = "" if row is None else f" for the token at position {row}"
     if top == -math.inf:
-        return f"no token may follow: every logit{where} is -inf; loosen what is banned, forced or prescribed"
-    return f"the model's logits{where} hold a {'NaN' if math.isnan(top) else '+inf'}; the model is broken"
+        return DeadEndError(
+            f"no token may follow: every logit{where} is -inf; loosen what is banned, forced or prescribed"
+        )
+    return NumericsError(
+        f"the model's logits{where} hold a {'NaN' if math.isnan(top) else '+inf'}; the model is broken"
+    )
 
 
 def _largest(logits: NDArray[np.float32], count: int) -> NDArray[np.int64]:

@@ -46,7 +46,7 @@ def test_the_default_follows_from_draft_and_guarantee(origin: Any, guarantee: st
             "text",
             False,
             "block",
-            "verifier block is exact in law only.*guarantee 'law', or for verifier coupled",
+            "verifier block is exact in law only.*guarantee 'law', or leave",
         ),
         ("sampled", "law", False, "lossy-lenience", "verifier lossy-lenience is lossy"),
         ("sampled", "law", True, "block", "block verification takes chains, and this draft branches"),
@@ -65,7 +65,7 @@ def test_what_does_not_go_together_is_refused_by_name(
 def test_unknown_words_are_refused() -> None:
     with pytest.raises(InputError, match="guarantee is 'exact'; it must be one of text, law, lossy"):
         choose("sampled", "exact")
-    with pytest.raises(InputError, match="there is no verifier 'hsd'; there are greedy, coupled"):
+    with pytest.raises(InputError, match="verifier 'hsd' is unknown; use one of greedy, coupled"):
         choose("sampled", "law", name="hsd")
 
 

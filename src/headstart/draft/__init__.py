@@ -9,9 +9,9 @@ from headstart.draft.model import ModelDrafter
 from headstart.draft.respell import RespellingDrafter
 from headstart.draft.vocabulary import translate
 from headstart.errors import InputError
-from headstart.protocols import Drafter, Model
+from headstart.protocols import Drafter, Model, Needs
 
-__all__ = ["DRAFTERS", "LookupDrafter", "ModelDrafter", "RespellingDrafter", "make_drafter", "pair"]
+__all__ = ["DRAFTERS", "LookupDrafter", "ModelDrafter", "RespellingDrafter", "check_drafter", "make_drafter", "pair"]
 
 DRAFTERS = ("none", "lookup", "model")
 """Names that the engine and the command line know."""
@@ -30,6 +30,17 @@ def make_drafter(name: str) -> Drafter:
     if name == "model":
         raise InputError("the drafter 'model' needs a draft model; name one with draft_model (--draft-model)")
     raise InputError(f"drafter {name!r} is unknown; use one of {', '.join(DRAFTERS)}, or an object of your own")
+
+
+def check_drafter(drafter: Any) -> Drafter:
+    """Refuse, naming what is missing, an object that is no ``Drafter``."""
+    missing = [part for part in ("start", "propose", "observe", "fork", "close") if not hasattr(drafter, part)]
+    missing += ["name (a text)"] if not isinstance(getattr(drafter, "name", None), str) else []
+    missing += ["needs (a Needs)"] if not isinstance(getattr(drafter, "needs", None), Needs) else []
+    if isinstance(drafter, type) or missing:
+        what = "it is a class, give an object of it" if isinstance(drafter, type) else f"it lacks {', '.join(missing)}"
+        raise InputError(f"{drafter!r:.60} is not a drafter: {what}; headstart.protocols.Drafter says what one has")
+    return drafter  # type: ignore[no-any-return]
 
 
 def pair(

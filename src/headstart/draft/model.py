@@ -11,11 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
-
 from headstart.draft.reader import Reader, room
 from headstart.draft.vocabulary import Shared, Translation
-from headstart.errors import InputError
+from headstart.errors import DeadEndError, InputError
 from headstart.law import Law
 from headstart.protocols import Model, Needs, Rows
 from headstart.request import Request
@@ -81,7 +79,10 @@ class ModelDrafter:
         laws: list[Law] = []
         for node in range(budget):
             if node:
-                rows, row = self._reader.advance(request.id, [self._translation.token(tokens[-1])])
+                last = self._translation.token(tokens[-1])
+                if last is None:  # prescribed by the request, and unknown to the draft model
+                    break
+                rows, row = self._reader.advance(request.id, [last])
             law = self._law(request, rows, row, tokens)
             if law is None:
                 break
@@ -113,10 +114,10 @@ class ModelDrafter:
         """The law the next token is drawn from: the request's own sampling, in the target's ids; None if it is empty."""
         history = [*request.tokens, *drafted]
         sampling = replace(request.sampling, temperature=0.0) if self._style == "greedy" else request.sampling
-        logits = self._translation.logits(rows.logits(row))
-        if not logits.max() > -np.inf and not np.isnan(logits).any():
+        try:
+            return sampling.law(self._translation.logits(rows.logits(row)), history, request.prompt_length)
+        except DeadEndError:
             return None
-        return sampling.law(logits, history, request.prompt_length)
 
     def _draw(self, request: Request, law: Law, node: int, origin: Origin) -> int:
         if origin == "certain":

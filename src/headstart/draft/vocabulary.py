@@ -31,8 +31,8 @@ class Translation(Protocol):
     def context(self, tokens: Sequence[int]) -> Sequence[int] | None:
         """The target's tokens as the draft model reads them; None where it cannot: nothing it knows, or half a character."""
 
-    def token(self, token: int) -> int:
-        """Draft id of a drawn target id."""
+    def token(self, token: int) -> int | None:
+        """Draft id of a target id; None where the draft has no such token."""
 
     def logits(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         """A draft row in the target's ids, -inf where the draft has no such token."""
@@ -52,8 +52,8 @@ class Shared:
             return tokens
         return [token for token in tokens if token < self._draft_size] or None
 
-    def token(self, token: int) -> int:
-        return token
+    def token(self, token: int) -> int | None:
+        return token if token < self._draft_size else None
 
     def logits(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         if len(logits) >= self._target_size:
@@ -84,8 +84,8 @@ class Intersection:
     def context(self, tokens: Sequence[int]) -> Sequence[int] | None:
         return read_text(tokens, self._target, self._draft)
 
-    def token(self, token: int) -> int:
-        return self._to_draft[token]
+    def token(self, token: int) -> int | None:
+        return self._to_draft.get(token)
 
     def logits(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         out = np.full(self._target_size, -np.inf, np.float32)

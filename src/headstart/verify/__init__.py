@@ -23,7 +23,7 @@ the code that runs is the code that is proved, by running it down every branch i
 from __future__ import annotations
 
 from headstart.verify.block import Block
-from headstart.verify.choice import GUARANTEES, VERIFIERS, choose
+from headstart.verify.choice import GUARANTEES, VERIFIERS, choose, named
 from headstart.verify.coupled import Coupled
 from headstart.verify.greedy import Greedy
 from headstart.verify.k_seq import KSeq
@@ -49,4 +49,5 @@ __all__ = [
     "Traversal",
     "Walk",
     "choose",
+    "named",
 ]

@@ -20,7 +20,7 @@ from headstart.verify.token import TokenRejection
 from headstart.verify.traversal import Traversal
 from headstart.verify.walk import Walk
 
-__all__ = ["GUARANTEES", "VERIFIERS", "choose"]
+__all__ = ["GUARANTEES", "VERIFIERS", "choose", "named"]
 
 GUARANTEES = ("lossy", "law", "text")
 """From the weakest to the strongest; each holds all before it."""
@@ -77,17 +77,23 @@ def choose(origin: Origin, guarantee: str = "text", *, tree: bool = False, name:
         raise InputError(f"guarantee is {guarantee!r}; it must be one of {', '.join(reversed(GUARANTEES))}")
     if name is None:
         return VERIFIERS[_default(origin, guarantee, tree)]
+    verifier = named(name, guarantee)
+    reason = verifier.accepts(_specimen(origin, tree))
+    if reason is not None:
+        raise RefusedError(f"{reason}; use verifier {_default(origin, guarantee, tree)} with this drafter")
+    return verifier
+
+
+def named(name: str, guarantee: str) -> Verifier:
+    """Find a verifier by name; raises InputError if there is none, RefusedError if it keeps less than the guarantee."""
     if name not in VERIFIERS:
-        raise InputError(f"there is no verifier {name!r}; there are {', '.join(VERIFIERS)}")
+        raise InputError(f"verifier {name!r} is unknown; use one of {', '.join(VERIFIERS)}")
     verifier = VERIFIERS[name]
     if GUARANTEES.index(verifier.guarantee) < GUARANTEES.index(guarantee):
         raise RefusedError(
             f"verifier {name} is {_DOES[verifier.guarantee]}, which is less than the guarantee {guarantee!r} asked for; "
-            f"ask for guarantee {verifier.guarantee!r}, or for verifier {_default(origin, guarantee, tree)}"
+            f"ask for guarantee {verifier.guarantee!r}, or leave the verifier out"
         )
-    reason = verifier.accepts(_specimen(origin, tree))
-    if reason is not None:
-        raise RefusedError(f"{reason}; use verifier {_default(origin, guarantee, tree)} with this drafter")
     return verifier
 
 
