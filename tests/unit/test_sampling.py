@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headstart.errors import InputError, NumericsError
+from headstart.errors import DeadEndError, InputError, NumericsError
 from headstart.law import Law
 from headstart.sampling import Sampling
 from headstart.warp import warp
@@ -93,7 +93,7 @@ def test_what_is_no_number_is_an_error_that_names_the_row(bad: float, text: str)
 
 
 def test_a_row_that_forbids_everything_is_an_error() -> None:
-    with pytest.raises(NumericsError, match="no token may follow"):
+    with pytest.raises(DeadEndError, match="no token may follow"):
         Sampling().law(np.full(4, -np.inf, np.float32), [1, 2], 2)
 
 
