@@ -136,5 +136,5 @@ def test_a_rule_that_never_takes_the_drafters_drafts_is_refused_by_name():
     result = run("lookup", guarantee="law", verifier="k-seq")
     assert result.statistics.note is not None
     assert "k-seq verification takes drafts that are sampled" in result.statistics.note
-    with pytest.raises(RefusedError, match="less than the guarantee"):
+    with pytest.raises(RefusedError, match="less than 'text'"):
         run("lookup", guarantee="text", verifier="block")

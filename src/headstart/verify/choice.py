@@ -91,13 +91,10 @@ def named(name: str, guarantee: str) -> Verifier:
     verifier = VERIFIERS[name]
     if GUARANTEES.index(verifier.guarantee) < GUARANTEES.index(guarantee):
         raise RefusedError(
-            f"verifier {name} is {_DOES[verifier.guarantee]}, which is less than the guarantee {guarantee!r} asked for; "
-            f"ask for guarantee {verifier.guarantee!r}, or leave the verifier out"
+            f"verifier {name!r} keeps the guarantee {verifier.guarantee!r}, which is less than {guarantee!r}; ask for the "
+            f"guarantee {verifier.guarantee!r}, or leave the verifier to be chosen"
         )
     return verifier
-
-
-_DOES = {"text": "text for text", "law": "exact in law only", "lossy": "lossy"}
 
 
 def _default(origin: Origin, guarantee: str, tree: bool) -> str:
