@@ -1,5 +1,6 @@
 #include "pool.h"
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 
@@ -34,9 +35,12 @@ bool wait(const Ready& ready, std::chrono::nanoseconds limit) {
   return true;
 }
 
+// Of a share: whether every unit has been claimed.
+bool spent(std::uint64_t ticket) { return (ticket & kNext) >= ticket >> 32; }
+
 }  // namespace
 
-Pool::Pool(int threads) {
+Pool::Pool(int threads) : shares_(threads) {
   try {
     for (int thread = 1; thread < threads; ++thread) helpers_.emplace_back([this, thread] { help(thread); });
   } catch (...) {
@@ -61,7 +65,9 @@ void Pool::run(std::int64_t units, Call call, const void* work) {
   work_ = work;
   done_.store(0, std::memory_order_relaxed);
   // Sequentially consistent, like the counter of sleepers: either we see a sleeper, or it sees the units.
-  ticket_.store(static_cast<std::uint64_t>(units) << 32);
+  const std::int64_t count = threads();
+  for (std::int64_t i = 0; i < count; ++i)
+    shares_[i].ticket.store(static_cast<std::uint64_t>(units * (i + 1) / count) << 32 | (units * i / count));
   if (sleepers_.load() > 0) {
     ++bell_;
     bell_.notify_all();
@@ -71,19 +77,23 @@ void Pool::run(std::int64_t units, Call call, const void* work) {
   wait([&] { return done_.load(std::memory_order_acquire) == units; }, std::chrono::nanoseconds::max());
 }
 
-// Does one unit, if one is left.
+// Does one unit, if one is left: of the thread's own share first.
 bool Pool::claim(int thread) {
-  if (idle()) return false;
-  const std::uint64_t ticket = ticket_.fetch_add(1, std::memory_order_acquire);
-  if ((ticket & kNext) >= ticket >> 32) return false;
-  call_(work_, static_cast<std::int64_t>(ticket & kNext), thread);
-  done_.fetch_add(1, std::memory_order_release);
-  return true;
+  const int count = threads();
+  for (int i = 0; i < count; ++i) {
+    auto& share = shares_[(thread + i) % count].ticket;
+    if (spent(share.load())) continue;
+    const std::uint64_t ticket = share.fetch_add(1, std::memory_order_acquire);
+    if (spent(ticket)) continue;
+    call_(work_, static_cast<std::int64_t>(ticket & kNext), thread);
+    done_.fetch_add(1, std::memory_order_release);
+    return true;
+  }
+  return false;
 }
 
 bool Pool::idle() const {
-  const std::uint64_t ticket = ticket_.load();
-  return (ticket & kNext) >= ticket >> 32;
+  return std::all_of(shares_.begin(), shares_.end(), [](const Share& s) { return spent(s.ticket.load()); });
 }
 
 void Pool::help(int thread) {

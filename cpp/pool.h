@@ -1,8 +1,9 @@
 // Threads that share the many small steps of a pass: about a microsecond of overhead each, no work tied to a thread.
 //
-// A step is a count of units. Units are claimed one at a time from an atomic counter, by helpers and by the caller, so a
-// helper that the system has put aside holds up at most the one unit it has claimed. Helpers spin for a bounded time,
-// then yield, then sleep. Knows nothing of what the units are.
+// A step is a count of units, cut into one share a thread. A thread claims the units of its share one at a time, in order,
+// so that it reads memory in one stream; then it takes what is left of the others', so a helper that the system has put
+// aside holds up at most the one unit it has claimed. Helpers spin for a bounded time, then yield, then sleep. Knows
+// nothing of what the units are.
 #pragma once
 
 #include <atomic>
@@ -20,7 +21,7 @@ class Pool {
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
-  int threads() const { return static_cast<int>(helpers_.size()) + 1; }
+  int threads() const { return static_cast<int>(shares_.size()); }
 
   // Calls work(unit, thread) once for every unit below `units`, then returns. Only one caller at a time; work must not
   // throw.
@@ -44,8 +45,13 @@ class Pool {
   bool idle() const;
   void stop();
 
-  // units << 32 | next unit. The plain fields below may change only while every unit has been done.
-  alignas(64) std::atomic<std::uint64_t> ticket_ = 0;
+  // What is left of a thread's share: end << 32 | next unit.
+  struct alignas(64) Share {
+    std::atomic<std::uint64_t> ticket = 0;
+  };
+
+  // The plain fields below may change only while every unit has been done.
+  std::vector<Share> shares_;
   alignas(64) std::atomic<std::int64_t> done_ = 0;
   alignas(64) Call call_ = nullptr;
   const void* work_ = nullptr;
