@@ -135,10 +135,12 @@ class Options:
             raise InputError("a stop string is empty or not text; give at least one character, or leave it out")
         if self.grammar is not None and self.ignore_eos:
             raise RefusedError("a grammar ends the answer and ignore_eos forbids that; leave one of them out")
+        self._check_penalties()
+        greedy = self.sampling().greedy
         if self.verifier is not None:
             named(self.verifier, self.guarantee)
-        self._check_penalties()
-        self.sampling()
+        if self.verifier == "greedy" and not greedy:
+            raise RefusedError("verifier 'greedy' needs temperature 0; set it, or use verifier 'coupled'")
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Options:

@@ -1,6 +1,7 @@
 """Case 25: grammars with refused drafts and an early end. vllm 9423, 27969, 10442; sglang 17617, 24413."""
 
 import json
+import re
 
 import pytest
 
@@ -10,6 +11,8 @@ from support.kit import LENGTHS, Scripted, both, engine, equal_to_plain, random_
 
 DIGITS = Grammar("regex", r"\[[0-9](,[0-9]){2,5}\]")
 PROMPT = "numbers: "
+SPACES = [12, 13, 16, 35]
+"""Bytes of white space, which a random model would otherwise write without end."""
 
 
 def make(**options):
@@ -63,25 +66,45 @@ def test_the_state_equals_a_replay_of_the_ids():
         assert (walked.allowed(branch) == Matcher(DIGITS, tokenizer, 300).allowed(branch)).all()
 
 
-def test_json_schema():
-    schema = {
-        "type": "object",
-        "properties": {"ok": {"type": "boolean"}, "n": {"enum": [1, 2]}},
-        "required": ["ok", "n"],
-        "additionalProperties": False,
-    }
-    result = equal_to_plain(
-        make,
-        PROMPT,
-        raw=True,
-        lengths=(1, 4, 8),
-        grammar=Grammar.json_schema(schema),
-        max_tokens=60,
-        banned_tokens=[220],
-    )
-    if result.finish_reason == "stop":
-        answer = json.loads(result.text)
-        assert set(answer) == {"ok", "n"}
+SCHEMA = {
+    "type": "object",
+    "properties": {"ok": {"type": "boolean"}, "n": {"enum": [1, 2]}},
+    "required": ["ok", "n"],
+    "additionalProperties": False,
+}
+KINDS = {
+    "regex": ("(yes|no)(,(yes|no)){1,2}", "(yes|no)(,(yes|no)){1,2}"),
+    "json_schema": (json.dumps(SCHEMA), r'\{\s*"ok"\s*:\s*(true|false)\s*,\s*"n"\s*:\s*[12]\s*\}'),
+    "lark": (
+        'start: item ("+" item)~1..3\nitem: "(" DIGIT ")" | DIGIT\nDIGIT: /[0-9]/',
+        r"(\(\d\)|\d)(\+(\(\d\)|\d)){1,3}",
+    ),
+}
+"""A source of each kind, and what its texts look like."""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_every_kind(kind, temperature):
+    source, looks = KINDS[kind]
+    options = {"raw": True, "max_tokens": 60, "temperature": temperature, "seed": 4, "banned_tokens": SPACES}
+    result = equal_to_plain(make, PROMPT, lengths=(1, 4, 8), grammar=Grammar(kind, source), **options)
+    assert result.finish_reason == "stop"
+    assert re.fullmatch(looks, result.text)
+    assert make(drafter="none").generate(PROMPT, **options).text != result.text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_after_a_marker(kind):
+    """Free text, then a call, then free text: what follows the marker is what the grammar says."""
+    source, looks = KINDS[kind]
+    one = make()
+    forced = dict(enumerate(one.tokenizer.encode("ok <call>")))
+    options = {"raw": True, "max_tokens": 70, "seed": 4, "banned_tokens": SPACES, "forced_tokens": forced}
+    grammar = Grammar(kind, source, after="<call>")
+    result = equal_to_plain(make, PROMPT, lengths=(1, 4, 8), grammar=grammar, **options)
+    assert re.match("ok <call>" + looks, result.text)
+    assert not re.match("ok <call>" + looks, make(drafter="none").generate(PROMPT, **options).text)
 
 
 def test_a_grammar_after_a_marker():

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
 from headstart.draft.draw import sampled_chain, sampled_paths, sampled_tree
@@ -20,6 +19,7 @@ from headstart.request import Request
 from headstart.toy import WORLDS, TableModel, WordTokenizer, World, always, markov
 from headstart.tree import Draft
 from headstart.verify.broken.faults import look_for_the_end_after_the_round, process_the_committed_text_only
+from support.asked import TOY, dead_end
 from support.enumeration import answers, distance
 
 ROUNDING = 1e-7
@@ -72,7 +72,9 @@ ENDING = WORLDS["ending"]
 
 
 def make(world: World, **options: Any) -> Callable[[], Engine]:
-    return lambda: Engine(world.model(), tokenizer=world.tokenizer(), guarantee="law", temperature=1.0, **options)
+    return lambda: Engine(
+        world.model(), tokenizer=world.tokenizer(), **{"guarantee": "law", "temperature": 1.0, **options}
+    )
 
 
 def moved(
@@ -87,25 +89,6 @@ def moved(
     return distance(plain, drafted)
 
 
-def dead_end(logits: Any, history: Any, prompt_length: int) -> Any:
-    """Nothing may follow two equal words."""
-    return np.full_like(logits, -np.inf) if len(history) > prompt_length + 1 and history[-1] == history[-2] else logits
-
-
-ASKED: dict[str, dict[str, Any]] = {
-    "nothing": {},
-    "filters": {"top_k": 2, "min_p": 0.1},
-    "nucleus": {"top_p": 0.8},
-    "typical": {"typical_p": 0.7},
-    "penalties": {"repetition_penalty": 1.7, "presence_penalty": 0.5, "frequency_penalty": 0.4},
-    "bias and bans": {"logit_bias": {1: 0.8}, "banned_tokens": [0]},
-    "forced": {"forced_tokens": {1: 1}},
-    "min_tokens": {"min_tokens": 2, "stop_token_ids": [1]},
-    "a stop over two tokens": {"stop": "e h"},
-    "a stop kept": {"stop": ["ate", "love love"], "include_stop": True},
-    "ignore_eos": {"ignore_eos": True},
-    "a processor and dead ends": {"processors": [dead_end]},
-}
 CHAINS = [(chain, rule) for rule in ("token", "block", "multi-step", "traversal", "k-seq")]
 WIDE = [(tree, "multi-step"), (tree, "traversal"), (paths, "multi-path-block")]
 CERTAIN = [(certain, "walk"), (certain, "block")]
@@ -115,16 +98,25 @@ def name(value: Any) -> str:
     return getattr(value, "__name__", str(value))
 
 
-@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("asked", TOY)
 @pytest.mark.parametrize(("draw", "verifier"), [*CHAINS, *CERTAIN], ids=name)
 def test_every_parameter(asked, draw, verifier):
-    assert moved(ENDING, draw, verifier, 2, max_tokens=3, **ASKED[asked]) < ROUNDING
+    assert moved(ENDING, draw, verifier, 2, **{"max_tokens": 3, **TOY[asked]}) < ROUNDING
 
 
-@pytest.mark.parametrize("asked", ["penalties", "bias and bans", "min_tokens", "a processor and dead ends"])
+@pytest.mark.parametrize("asked", TOY)
 @pytest.mark.parametrize(("draw", "verifier"), WIDE, ids=name)
-def test_trees_and_paths(asked, draw, verifier):
-    assert moved(ENDING, draw, verifier, 4, max_tokens=3, **ASKED[asked]) < ROUNDING
+def test_every_parameter_on_trees_and_paths(asked, draw, verifier):
+    assert moved(ENDING, draw, verifier, 4, **{"max_tokens": 2, **TOY[asked]}) < ROUNDING
+
+
+PENALTIES = {"repetition_penalty": 1.7, "presence_penalty": 0.5, "frequency_penalty": 0.4}
+
+
+@pytest.mark.parametrize("asked", [PENALTIES, {"processors": [dead_end]}], ids=["penalties", "dead ends"])
+@pytest.mark.parametrize(("draw", "verifier"), WIDE, ids=name)
+def test_longer_texts_on_trees_and_paths(asked, draw, verifier):
+    assert moved(ENDING, draw, verifier, 4, max_tokens=3, **asked) < ROUNDING
 
 
 _FORKS = [[0, 3, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [1, 0, 0, 0]]
@@ -142,7 +134,7 @@ def test_every_length_with_the_bonus_and_the_round_after(length, begin, draw, ve
 
 @pytest.mark.parametrize("fault", [process_the_committed_text_only, look_for_the_end_after_the_round])
 def test_a_planted_fault_moves_the_law(fault):
-    asked = {"max_tokens": 3, **ASKED["penalties"]}
+    asked = {"max_tokens": 3, **PENALTIES}
     drafter = Drawn(ENDING.draft_model(), chain)
     plain = answers(make(ENDING, drafter="none"), [0], **asked)
     drafted = answers(make(ENDING, drafter=drafter), [0], draft_length=2, meddle=fault, **asked)
@@ -163,12 +155,12 @@ def draft_of(pair: str) -> TableModel:
     return draft
 
 
-@pytest.mark.parametrize("asked", ["nothing", "penalties", "bias and bans", "forced"])
+@pytest.mark.parametrize("asked", ["temperature", "repetition_penalty", "logit_bias", "banned_tokens", "forced_tokens"])
 @pytest.mark.parametrize("pair", ["more words", "fewer words", "other words"])
 def test_pairs_of_vocabularies(asked, pair):
     """Words that a draft model lacks come as often as in plain decoding."""
     vocabulary = "intersection" if pair == "other words" else "auto"
-    options = {"max_tokens": 3, **ASKED[asked]}
+    options = {"max_tokens": 3, **TOY[asked]}
     plain = answers(make(ENDING, drafter="none"), [0], **options)
     drafting = make(ENDING, draft_model=draft_of(pair), draft_vocabulary=vocabulary)
     assert distance(plain, answers(drafting, [0], draft_length=2, **options)) < ROUNDING

@@ -27,7 +27,7 @@ def answers(
     meddle: Callable[[Request], None] | None = None,
     **options: Any,
 ) -> dict[Answer, float]:
-    """Probability of every answer: ids, text, how it ended, and the sentence of an error; ``meddle`` may plant a fault."""
+    """Probability of every answer: ids, text, how it ended, log-probabilities, or the sentence of an error; ``meddle`` may plant a fault."""
     engine = make()
 
     def play(coins: BranchCoins) -> Answer:
@@ -52,7 +52,7 @@ def _play(engine: Engine, prompt: Sequence[int], coins: BranchCoins, meddle: Any
             return stream.result.tokens, stream.result.text, "error", str(error)
     result = stream.result
     assert result.statistics.note in (None, "drafting is off", f"the drafter {result.drafter} proposed nothing")
-    return result.tokens, result.text, result.finish_reason, result.stop_reason
+    return result.tokens, result.text, result.finish_reason, result.stop_reason, result.logprobs, result.prompt_logprobs
 
 
 def distance(a: dict[Answer, float], b: dict[Answer, float]) -> float:

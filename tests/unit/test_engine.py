@@ -1,12 +1,15 @@
 """The engine on toy worlds: same text whatever the drafter, honest figures, reasons when idle, clear refusals."""
 
+import numpy as np
 import pytest
 
 from headstart.engine import Engine
-from headstart.errors import InputError
+from headstart.errors import InputError, RefusedError
 from headstart.protocols import Needs
 from headstart.toy import random_world
 from headstart.tree import Draft
+from support import kit
+from support.tiny import CHAT_TEMPLATE
 
 WORLD = random_world(6, seed=3)
 PROMPT = [0, 1, 2]
@@ -153,3 +156,34 @@ def test_bad_options_are_refused_in_a_sentence(options, words):
 def test_bad_prompts_are_refused(prompt):
     with pytest.raises(InputError):
         engine().generate(prompt)
+
+
+def test_text_needs_a_model_whose_rows_keep_their_bits():
+    model = WORLD.model()
+    model.row_invariant = False
+    one = Engine(model, tokenizer=WORLD.tokenizer(), ignore_eos=True)
+    with pytest.raises(RefusedError, match="use the guarantee 'law'"):
+        one.generate(PROMPT, max_tokens=4)
+    assert len(one.generate(PROMPT, max_tokens=4, guarantee="law").tokens) == 4
+
+
+def test_raw_leaves_the_chat_template_out():
+    def talking(**options):
+        return kit.engine(kit.random_model(), chat_template=CHAT_TEMPLATE, ignore_eos=True, max_tokens=9, **options)
+
+    one = talking()
+    assert one.encode("a c", raw=True) == one.tokenizer.encode("a c")
+    assert one.encode("a c") == one.encode([{"role": "user", "content": "a c"}]) != one.encode("a c", raw=True)
+    for drafter in ("none", "lookup"):
+        raw = talking(drafter=drafter, raw=True).generate("a c")
+        assert raw.tokens == talking(drafter=drafter).generate(one.tokenizer.encode("a c")).tokens
+        assert raw.tokens != talking(drafter=drafter).generate("a c").tokens
+    with pytest.raises(InputError, match="has no chat template"):
+        kit.engine(kit.random_model()).generate([{"role": "user", "content": "a"}])
+
+
+def test_numbers_of_numpy_are_token_ids_and_other_things_are_not():
+    assert engine().generate(np.array(PROMPT), max_tokens=5).tokens == engine().generate(PROMPT, max_tokens=5).tokens
+    for prompt in (None, 5, [True], [1.0]):
+        with pytest.raises(InputError):
+            engine().generate(prompt)
