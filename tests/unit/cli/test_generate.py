@@ -166,7 +166,7 @@ WRONG: list[tuple[tuple[object, ...], str]] = [
     (("hi", "--guarantee", "good"), "'good'"),
     (("hi", "--verifier", "best"), "'best' is unknown"),
     (("hi", "--verifier", "token"), "verifier 'token' keeps the guarantee 'law'"),
-    (("hi", "--verifier", "greedy", "-t", 1), "greedy verification needs temperature 0"),
+    (("hi", "--verifier", "greedy", "-t", 1), "verifier 'greedy' needs temperature 0"),
     (("hi", "--stop", ""), "stop string is empty"),
     (("hi", "--raw", "--system", "x"), "--system"),
     (("hi", "--compare", "--guarantee", "law"), "--compare"),
