@@ -21,6 +21,10 @@ from headstart.prefixes import common_length
 __all__ = ["Grammar", "Matcher"]
 
 
+Kind = Literal["json_schema", "regex", "lark"]
+"""What a grammar is written in."""
+
+
 @dataclass(frozen=True)
 class Grammar:
     """What the answer must look like.
@@ -40,7 +44,7 @@ class Grammar:
         For an unknown kind, an empty marker, or a schema that is not JSON.
     """
 
-    kind: Literal["json_schema", "regex", "lark"]
+    kind: Kind
     source: str
     after: str | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,6 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from headstart.engine import Engine
+from headstart.errors import HeadstartError
 from headstart.grammar import Grammar
 from headstart.protocols import Model
 from headstart.request import Request
@@ -129,11 +131,16 @@ def _drafter(trial: Trial, model: Model, tokenizer: Any) -> dict[str, Any]:
 
 
 def unended(trial: Trial) -> tuple[int, ...]:
-    """What plain decoding writes if nothing ends it but the limit: drafts run on past every end."""
+    """What plain decoding writes if nothing ends it but the limit, or a dead end: drafts run on past every end."""
     ends = ("stop", "stop_token_ids", "logprobs", "prompt_logprobs", "include_stop")
     options = {name: value for name, value in trial.options.items() if name not in ends} | {"max_tokens": 40}
     model, tokenizer = model_of(trial.model)
-    with Engine(model, tokenizer=tokenizer, ignore_eos="grammar" not in options, drafter="none") as engine:
-        tokens = engine.generate(list(trial.prompt), **options).tokens
+    with (
+        Engine(model, tokenizer=tokenizer, ignore_eos="grammar" not in options, drafter="none") as engine,
+        contextlib.suppress(HeadstartError),
+        engine.stream(list(trial.prompt), **options) as stream,
+    ):
+        list(stream)
+    tokens = stream.result.tokens
     filler = np.random.default_rng(trial.options["seed"]).integers(model.vocab_size, size=12)
     return (*tokens, *filler.tolist())

@@ -45,6 +45,22 @@ def generate(
     ignore_eos: Annotated[
         bool, typer.Option("--ignore-eos", help="Go on past the model's own end.", rich_help_panel=options.TEXT)
     ] = False,
+    repetition_penalty: options.RepetitionPenalty = 1.0,
+    presence_penalty: options.PresencePenalty = 0.0,
+    frequency_penalty: options.FrequencyPenalty = 0.0,
+    count: Annotated[
+        int, typer.Option("--n", help="Answers, each with randomness of its own.", rich_help_panel=options.TEXT)
+    ] = 1,
+    logprobs: Annotated[
+        int | None,
+        typer.Option(
+            help="With --json: log-probabilities of the tokens and of so many likeliest.", rich_help_panel=options.TEXT
+        ),
+    ] = None,
+    json_schema: options.JsonSchema = None,
+    regex: options.Regex = None,
+    grammar: options.GrammarFile = None,
+    grammar_after: options.GrammarAfter = None,
     drafter: options.Drafter = None,
     draft_model: options.DraftModel = None,
     draft_length: options.DraftLength = None,
@@ -60,6 +76,12 @@ def generate(
     text = read_prompt(prompt, file, raw=raw)
     if system is not None and raw:
         raise RefusedError("--raw takes no --system: there is no chat template to put it in; write it into the prompt")
+    if logprobs is not None and not as_json:
+        raise RefusedError("--logprobs are figures of every token, which only --json prints; add it")
+    if count != 1 and (compare or trace is not None or show_origin):
+        raise RefusedError(
+            "--n takes no --compare, --trace or --show-origin, which are about one answer; leave one out"
+        )
     if compare and guarantee != "text":
         raise RefusedError(f"--compare checks that texts are equal, which the guarantee {guarantee!r} does not promise")
     engine = options.load_engine(
@@ -78,6 +100,11 @@ def generate(
         max_tokens=max_tokens,
         stop=tuple(stop or ()),
         ignore_eos=ignore_eos,
+        repetition_penalty=repetition_penalty,
+        presence_penalty=presence_penalty,
+        frequency_penalty=frequency_penalty,
+        logprobs=logprobs,
+        grammar=options.grammar_of(json_schema, regex, grammar, grammar_after),
         draft_length=draft_length,
         guarantee=guarantee,
         verifier=verifier,
@@ -86,6 +113,9 @@ def generate(
     if system is not None and engine.chat_template is None:
         raise RefusedError(f"{engine.name} has no chat template to put --system in; write it into the prompt")
     given: Prompt = text if raw or engine.chat_template is None else options.messages(system, text)
+    if count != 1:
+        _choices(engine, given, count, as_json=as_json)
+        return
     result, interrupted = _answer(engine, given, trace, show_origin=show_origin, quiet=as_json)
     report: dict[str, Any] = {"model": engine.name, **result.as_dict()}
     if compare and not interrupted:
@@ -114,9 +144,31 @@ def _answer(
                 if interrupt.pressed:
                     break
             stream.close()
+            for piece in stream.request.text.take():
+                if writer is not None:
+                    writer.write(piece)
     if writer is not None:
         writer.end()
     return stream.result, interrupt.pressed
+
+
+def _choices(engine: Engine, prompt: Prompt, count: int, *, as_json: bool) -> None:
+    """Several answers, one after the other once all are there; a line of three dashes stands between them."""
+    from headstart.cli.terminal import Writer, figures, status
+    from headstart.result import Piece
+
+    with status(f"answering {count} times"):
+        results = engine.generate_choices(prompt, count)
+    if as_json:
+        choices = [result.as_dict() for result in results]
+        print(json.dumps({"model": engine.name, "choices": choices}, ensure_ascii=False))
+    else:
+        writer = Writer()
+        for number, result in enumerate(results):
+            writer.write(Piece(f"{'---' + chr(10) if number else ''}{result.text}", result.tokens, "plain"))
+            writer.end()
+    for result in results:
+        print(figures(result), file=sys.stderr)
 
 
 def _report(result: Result, report: dict[str, Any], *, as_json: bool) -> None:

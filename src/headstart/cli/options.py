@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headstart.errors import InputError
+
 if TYPE_CHECKING:
     from headstart.engine import Engine
+    from headstart.grammar import Grammar, Kind
 
 __all__ = [
     "Backend",
@@ -15,11 +19,18 @@ __all__ = [
     "DraftLength",
     "DraftModel",
     "Drafter",
+    "FrequencyPenalty",
+    "GrammarAfter",
+    "GrammarFile",
     "Guarantee",
+    "JsonSchema",
     "MaxTokens",
     "MinP",
     "Model",
     "Precision",
+    "PresencePenalty",
+    "Regex",
+    "RepetitionPenalty",
     "Seed",
     "ShowOrigin",
     "Stop",
@@ -29,6 +40,7 @@ __all__ = [
     "TopK",
     "TopP",
     "Verifier",
+    "grammar_of",
     "load_engine",
     "messages",
 ]
@@ -36,6 +48,7 @@ __all__ = [
 MODEL = "What it runs on"
 DRAFT = "Drafting: how far ahead, never what is said"
 TEXT = "The text"
+FORM = "What the text must look like"
 
 Model = Annotated[
     str | None,
@@ -90,6 +103,29 @@ Seed = Annotated[
 MaxTokens = Annotated[int, typer.Option("--max-tokens", "-n", help="Tokens at most.", rich_help_panel=TEXT)]
 Stop = Annotated[list[str] | None, typer.Option(help="End before this text; may be repeated.", rich_help_panel=TEXT)]
 System = Annotated[str | None, typer.Option(help="What the model is told before anything else.", rich_help_panel=TEXT)]
+RepetitionPenalty = Annotated[
+    float, typer.Option(help="Makes what prompt and answer said less likely; 1 is none.", rich_help_panel=TEXT)
+]
+PresencePenalty = Annotated[
+    float, typer.Option(help="Subtracted from what the answer said; 0 is none.", rich_help_panel=TEXT)
+]
+FrequencyPenalty = Annotated[
+    float, typer.Option(help="The same for each time it was said; 0 is none.", rich_help_panel=TEXT)
+]
+JsonSchema = Annotated[
+    Path | None, typer.Option(help="A file: the answer is JSON that this schema admits.", rich_help_panel=FORM)
+]
+Regex = Annotated[str | None, typer.Option(help="The answer is what this expression matches.", rich_help_panel=FORM)]
+GrammarFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--grammar", help="A file: the answer follows this grammar, in Lark's notation.", rich_help_panel=FORM
+    ),
+]
+GrammarAfter = Annotated[
+    str | None,
+    typer.Option(help="Free text until this marker, then as above, then free text.", rich_help_panel=FORM),
+]
 ShowOrigin = Annotated[
     bool, typer.Option("--show-origin", help="On a terminal, mark accepted, recovered and bonus tokens.")
 ]
@@ -124,6 +160,26 @@ def load_engine(
             backend=backend,
             **request,
         )
+
+
+def grammar_of(json_schema: Path | None, regex: str | None, grammar: Path | None, after: str | None) -> Grammar | None:
+    """The grammar that was asked for, if any."""
+    from headstart.cli.prompt import read_text
+    from headstart.grammar import Grammar
+
+    kinds: dict[Kind, str | Path | None] = {"json_schema": json_schema, "regex": regex, "lark": grammar}
+    given = {kind: source for kind, source in kinds.items() if source is not None}
+    if len(given) > 1:
+        raise InputError(
+            "only one of --json-schema, --regex and --grammar can say what the answer looks like; give one"
+        )
+    for kind, source in given.items():
+        return Grammar(kind, read_text(source) if isinstance(source, Path) else source, after)
+    if after is not None:
+        raise InputError(
+            "--grammar-after says where a grammar begins; give --json-schema, --regex or --grammar as well"
+        )
+    return None
 
 
 def messages(system: str | None, prompt: str) -> list[dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Where a prompt comes from: the command line, a file, or stdin; bytes that are not text are refused here."""
+"""Where a prompt comes from: the command line, a file, or stdin; and other files of text. Bytes that are not text are refused."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headstart.errors import InputError
 
-__all__ = ["read_prompt"]
+__all__ = ["read_prompt", "read_text"]
 
 LIMIT_BYTES = 16 << 20
 
@@ -41,6 +41,11 @@ def read_prompt(prompt: str | None, file: Path | None, *, raw: bool) -> str:
     if not (text if raw else text.strip()):
         raise InputError("the prompt is empty; give at least one word")
     return text
+
+
+def read_text(file: Path) -> str:
+    """Read a file of text; raises InputError where it cannot be read or is not UTF-8."""
+    return _decoded(_read(file), str(file))
 
 
 def _read(file: Path | None) -> bytes:
