@@ -23,8 +23,6 @@ std::uint16_t half(const std::uint8_t* p) {
 }
 
 bool finite_half(std::uint16_t h) { return (h & 0x7c00u) != 0x7c00u; }
-bool finite_bfloat(std::uint16_t h) { return (h & 0x7f80u) != 0x7f80u; }
-bool finite_float(std::uint32_t w) { return (w & 0x7f800000u) != 0x7f800000u; }
 
 // One output's part of a chunk.
 struct Lane {
@@ -124,14 +122,15 @@ bool pack_q6(const Format& f, const std::uint8_t* raw, const Lane& lane) {
   return lane.put_half(0, raw + 208);
 }
 
-bool pack_floats(Kind kind, const std::uint8_t* raw, std::int64_t inputs, int lane, std::uint8_t* group) {
-  const int size = format(kind).bits / 8;
+// Value is the unsigned integer of that size; a value is not finite if all bits of `exponent` are set.
+template <class Value>
+bool pack_floats(Value exponent, const std::uint8_t* raw, std::int64_t inputs, int lane, std::uint8_t* group) {
   bool finite = true;
-  for (std::int64_t k = 0; k < inputs; ++k, raw += size) {
-    std::memcpy(group + (k * kGroup + lane) * size, raw, size);
-    finite &= kind == Kind::F32   ? finite_float(word(raw))
-              : kind == Kind::F16 ? finite_half(half(raw))
-                                  : finite_bfloat(half(raw));
+  for (std::int64_t k = 0; k < inputs; ++k) {
+    Value value;
+    std::memcpy(&value, raw + k * sizeof value, sizeof value);
+    std::memcpy(group + (k * kGroup + lane) * sizeof value, &value, sizeof value);
+    finite &= (value & exponent) != exponent;
   }
   return finite;
 }
@@ -189,7 +188,9 @@ void unpack_block(Kind kind, const std::uint8_t* chunk, int block, int lane, flo
 }  // namespace
 
 bool pack_row(Kind kind, const std::uint8_t* raw, std::int64_t inputs, int lane, std::uint8_t* group) {
-  if (is_float(kind)) return pack_floats(kind, raw, inputs, lane, group);
+  if (kind == Kind::F32) return pack_floats<std::uint32_t>(0x7f800000u, raw, inputs, lane, group);
+  if (kind == Kind::F16) return pack_floats<std::uint16_t>(0x7c00u, raw, inputs, lane, group);
+  if (kind == Kind::BF16) return pack_floats<std::uint16_t>(0x7f80u, raw, inputs, lane, group);
   const Format f = format(kind);
   bool finite = true;
   for (std::int64_t at = 0; at < inputs; at += f.file_inputs, raw += f.file_bytes) {

@@ -196,3 +196,26 @@ def test_rows_are_the_files_values(kind: str) -> None:
 def test_memory_is_near_the_files(kind: str) -> None:
     raw = random_raw(kind, 64, 1024)
     assert native(kind, raw, 64, 1024, "portable").bytes <= 1.04 * raw.size
+
+
+def test_timings_are_one_figure_a_round() -> None:
+    matrix = native("Q4_1", random_raw("Q4_1", 64, 64), 64, 64, "portable")
+    for seconds in (_native.time_reading(1 << 20, 2, 3), _native.time_products([[matrix, matrix], [matrix]], 3, 2, 3)):
+        assert len(seconds) == 3
+        assert all(0 < s < 60 for s in seconds)
+    with pytest.raises(ValueError, match="at least 1"):
+        _native.time_products([[matrix]], 0, 1, 1)
+    with pytest.raises(ValueError, match="at least 1"):
+        _native.time_reading(1 << 20, 0, 1)
+
+
+def test_spans_and_rows_that_are_not_there_are_refused() -> None:
+    matrix = native("F32", random_raw("F32", 20, 8), 20, 8, "portable")
+    x = np.zeros((1, 8), np.float32)
+    for begin, end in ((-16, 20), (8, 20), (16, 0), (0, 21)):
+        with pytest.raises(ValueError, match="multiple of `group`"):
+            matrix.multiply(x, begin, end)
+    with pytest.raises(ValueError, match="`inputs` columns"):
+        matrix.multiply(np.zeros((1, 9), np.float32), 0, 20)
+    with pytest.raises(IndexError, match="no such output"):
+        matrix.row(20)
