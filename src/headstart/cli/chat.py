@@ -122,19 +122,11 @@ class _Conversation:
             self.said.append({"role": "assistant", "content": self.results[-1].text})
 
     def _answer(self) -> Result:
-        from headstart.cli.terminal import Writer, reading, stop_on_interrupt
+        from headstart.cli.terminal import Writer, follow
 
         writer = Writer(show_origin=self.show_origin, legend=not self.results)
         with self.engine.stream(list(self.said)) as stream:
-            with reading(stream.request):
-                stream.start()
-            with stop_on_interrupt() as interrupt:
-                for piece in stream:
-                    writer.write(piece)
-                    if interrupt.pressed:
-                        break
-                stream.close()
-        writer.end()
+            follow(stream, writer)
         return stream.result
 
     def _stats(self) -> str:

@@ -131,25 +131,12 @@ def _answer(
     engine: Engine, prompt: Prompt, trace: Path | None, *, show_origin: bool, quiet: bool
 ) -> tuple[Result, bool]:
     """Stream one answer to stdout; Ctrl-C ends it early."""
-    from headstart.cli.terminal import Writer, reading, stop_on_interrupt
+    from headstart.cli.terminal import Writer, follow
 
     writer = None if quiet else Writer(show_origin=show_origin)
     with engine.stream(prompt, trace=trace) as stream:
-        with reading(stream.request):
-            stream.start()
-        with stop_on_interrupt() as interrupt:
-            for piece in stream:
-                if writer is not None:
-                    writer.write(piece)
-                if interrupt.pressed:
-                    break
-            stream.close()
-            for piece in stream.request.text.take():
-                if writer is not None:
-                    writer.write(piece)
-    if writer is not None:
-        writer.end()
-    return stream.result, interrupt.pressed
+        interrupted = follow(stream, writer)
+    return stream.result, interrupted
 
 
 def _choices(engine: Engine, prompt: Prompt, count: int, *, as_json: bool) -> None:

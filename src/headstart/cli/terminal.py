@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from headstart.request import Request
     from headstart.result import Piece, Result
+    from headstart.stream import Stream
 
-__all__ = ["Interrupt", "Writer", "figures", "reading", "status", "stop_on_interrupt"]
+__all__ = ["Interrupt", "Writer", "figures", "follow", "reading", "status", "stop_on_interrupt"]
 
 _CLEAR = "\r\x1b[K"
 _RESET = "\x1b[0m"
@@ -125,6 +126,24 @@ class Writer:
         colour, sign, plain_sign = _MARKS[origin]
         sign = "" if origin == self._last else plain_sign if self._ascii else sign
         return f"{colour}{sign}{text}{_RESET}" if self._colour and colour else f"{sign}{text}"
+
+
+def follow(stream: Stream, writer: Writer | None) -> bool:
+    """Write an answer as it is made; Ctrl-C ends it early, and then it gives True."""
+    write = writer.write if writer is not None else lambda _piece: None
+    with reading(stream.request):
+        stream.start()
+    with stop_on_interrupt() as interrupt:
+        for piece in stream:
+            write(piece)
+            if interrupt.pressed:
+                break
+        stream.close()
+        for piece in stream.request.text.take():  # what was held back when the answer was stopped
+            write(piece)
+    if writer is not None:
+        writer.end()
+    return interrupt.pressed
 
 
 def figures(result: Result) -> str:
