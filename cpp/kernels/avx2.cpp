@@ -145,7 +145,7 @@ struct Avx2 {
                        Ints (&small)[parts][rows]) {
     const Bytes low = quad<Avx2, bits, i>(lines), high = quad<Avx2, bits, i + 4>(lines);
     each<rows>([&](auto r) {
-      const std::int8_t* codes = activations(x, stride, r).codes;
+      const std::int8_t* codes = activations<Avx2>(x, stride, r).codes;
       const Ints first = pairs(low, four(codes + 4 * i));
       small[0][r] = starts ? first : plus16(small[0][r], first);
       const Ints second = pairs(high, four(codes + 16 + 4 * i));
@@ -160,7 +160,7 @@ struct Avx2 {
     const Bytes w = {_mm256_xor_si256(codes.a, flip), _mm256_xor_si256(codes.b, flip)};
     const Bytes size = {_mm256_abs_epi8(w.a), _mm256_abs_epi8(w.b)};
     each<rows>([&](auto r) {
-      const __m256i q = four(activations(x, stride, r).codes + 4 * j);
+      const __m256i q = four(activations<Avx2>(x, stride, r).codes + 4 * j);
       const Ints small = {_mm256_maddubs_epi16(size.a, _mm256_sign_epi8(q, w.a)),
                           _mm256_maddubs_epi16(size.b, _mm256_sign_epi8(q, w.b))};
       sums[r] = j == 0 ? widened(small) : plus(sums[r], widened(small));

@@ -79,9 +79,10 @@ inline typename V::Bytes quad(const std::uint8_t* lines) {
 }
 
 // Row r of the prepared activations at `x`.
-inline constexpr auto activations = [](const std::uint8_t* x, std::size_t stride, int r) -> const Activations& {
+template <class V>
+inline const Activations& activations(const std::uint8_t* x, std::size_t stride, int r) {
   return *reinterpret_cast<const Activations*>(x + r * stride);
-};
+}
 
 // For every row, the sums of code * activation over one block, whole or in two halves, to use(row, first, second) (of a
 // whole block both are the same). The codes are unpacked once. For sets that multiply quads: V::dot does it for one row.
@@ -91,7 +92,7 @@ inline void dots_by_row(const std::uint8_t* lines, const std::uint8_t* x, std::s
   typename V::Bytes codes[8];
   each<8>([&](auto j) { codes[j] = quad<V, bits, j>(lines); });
   each<rows>([&](auto r) {
-    const std::int8_t* of_row = activations(x, stride, r).codes;
+    const std::int8_t* of_row = activations<V>(x, stride, r).codes;
     const auto first = V::template dot<bits, quads>(codes, of_row);
     if constexpr (parts == 1) {
       use(r, first, first);
@@ -158,7 +159,7 @@ inline void quantised_tile(const std::uint8_t* group, const Product& p, const st
       if (lane == 0) prefetch<chunk_bytes(f) / f.chunk>(group + b * (chunk_bytes(f) / f.chunk));
       const Scales<V, kind> scales(group, b, lane);
       const auto add = [&](auto r, auto first, auto second) {
-        add_block<V, kind>(first, second, scales, activations(x, p.x_stride, r), acc[r]);
+        add_block<V, kind>(first, second, scales, activations<V>(x, p.x_stride, r), acc[r]);
       };
       V::template dots<f.bits, parts, rows>(group + f.header + b * block_bytes(f) + 4 * lane, x, p.x_stride, add);
     }
