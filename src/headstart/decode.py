@@ -144,7 +144,7 @@ def taps_of(requests: Sequence[Request]) -> tuple[int, ...]:
 def prefill(target: Model, request: Request) -> None:
     """Bring the cache up to all of the prompt but its last token, in passes of at most ``CHUNK`` rows."""
     begin = time.perf_counter()
-    while (done := target.length(request.sequence)) < len(request.tokens) - 1:
+    while (done := target.length(request.sequence)) < len(request.tokens) - 1 and not request.cancelled:
         chunk = request.tokens[done : min(done + CHUNK, len(request.tokens) - 1)]
         count = request.prompt_logprobs_wanted
         batch = Batch.chain(request.sequence, chunk, wanted="none" if count is None else "all")

@@ -306,6 +306,8 @@ class Engine:
 
     def _start(self, request: Request) -> None:
         with self._lock:
+            if request.cancelled:
+                return
             # every row of the prompt is wanted then, so none may be reused
             fresh = request.prompt_logprobs_wanted is not None
             request.sequence = self._prefixes.open(request.tokens, fresh=fresh)
@@ -315,13 +317,13 @@ class Engine:
 
     def _step(self, requests: Sequence[Request]) -> None:
         with self._lock:
-            if running := [request for request in requests if request.sequence != -1]:  # not closed by another thread
+            if running := [request for request in requests if not request.over]:  # closed by another thread, say
                 decode.step(self.model, running, self._controller)
 
     def _finish(self, request: Request) -> None:
         with self._lock:
-            request.stop_drafting()
             if request.sequence != -1:
+                request.stop_drafting()
                 self._prefixes.give_back(request.sequence)
                 request.sequence = -1
 

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.errors import InputError
+from headstart.errors import InputError, RefusedError
 from headstart.prefixes import common_length
 
 __all__ = ["Grammar", "Matcher"]
@@ -98,11 +98,15 @@ class Matcher:
     ------
     InputError
         If the grammar does not compile, with its own complaint.
+    RefusedError
+        If the tokenizer has no end token.
     """
 
     def __init__(self, grammar: Grammar, tokenizer: Any, vocab_size: int) -> None:
         from llguidance import LLMatcher
 
+        if not tokenizer.eos_ids:
+            raise RefusedError("a grammar ends an answer with the model's end token, and this tokenizer has none")
         self.grammar, self._vocab_size = grammar, vocab_size
         self._eos_ids = tokenizer.eos_ids
         self._matcher = LLMatcher(_llguidance_tokenizer(tokenizer), grammar.text(), log_level=0)

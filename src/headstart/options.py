@@ -56,7 +56,8 @@ class Options:
     banned_tokens : sequence of int
         Tokens that never follow.
     forced_tokens : mapping of int to int
-        Place in the output, counted from 0, to the token that must stand there.
+        Place in the output, counted from 0, to the token that must stand there; an error once that is met if something else
+        keeps it from there.
     processors : sequence of callables
         ``f(logits, history, prompt_length) -> logits``, applied after the penalties and biases; must be a pure function.
     grammar : Grammar or None

@@ -110,7 +110,7 @@ class MinTokens:
 
 @dataclass(frozen=True)
 class Force:
-    """Prescribe tokens at places of the output, counted from 0."""
+    """Prescribe tokens at places of the output, counted from 0: no other may follow there, and this one only if it may."""
 
     tokens: Mapping[int, int]
 
@@ -119,7 +119,7 @@ class Force:
         if token is None:
             return logits
         out = np.full_like(logits, -np.inf)
-        out[token] = 0.0
+        out[token] = logits[token]
         return out
 
 

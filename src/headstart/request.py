@@ -71,6 +71,7 @@ class Request:
     finish_reason: str | None = None
     stop_reason: str | int | None = None
     error: HeadstartError | None = None
+    cancelled: bool = False
     recorder: Recorder | None = None
     on_prefill: Callable[[int, int], None] | None = None
     matcher: Matcher | None = None
@@ -96,7 +97,12 @@ class Request:
     @property
     def over(self) -> bool:
         """Whether nothing more will be made."""
-        return self.finish_reason is not None or self.error is not None
+        return self.finish_reason is not None or self.error is not None or self.cancelled
+
+    @property
+    def ending(self) -> str:
+        """How the answer ended, or what it is if it goes no further."""
+        return self.finish_reason or ("cancelled" if self.error is None else "error")
 
     def with_drafter(self, work: Callable[[Drafter], T], otherwise: T) -> T:
         """Do something with the drafter, if there is one; what it does wrong ends drafting, and nothing else."""

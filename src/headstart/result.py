@@ -108,7 +108,7 @@ class Result:
         Token ids made, the one that ended the answer included.
     origins : tuple of str
         For each token ``"accepted"``, ``"recovered"``, ``"bonus"`` or ``"plain"``.
-    finish_reason : {"stop", "length", "cancelled"}
+    finish_reason : {"stop", "length", "cancelled", "error"}
     stop_reason : str, int or None
         The stop string, the id of the token that ended the answer, ``"max_tokens"`` or ``"context"``.
     seed : int

@@ -44,6 +44,7 @@ class Stream:
             while not self.done:
                 self._advance()
                 yield from self.request.text.take()
+            self.close()
             yield from self.request.text.take()  # what was held back when another thread closed the stream
             self._complain()
         finally:
@@ -62,7 +63,7 @@ class Stream:
             text=request.text.text,
             tokens=tuple(request.output),
             origins=tuple(request.origins),
-            finish_reason=request.finish_reason or ("cancelled" if request.error is None else "error"),
+            finish_reason=request.ending,
             stop_reason=request.stop_reason,
             seed=request.seed,
             guarantee=self._options.guarantee,
@@ -114,7 +115,8 @@ class Stream:
             raise self.request.error
 
     def close(self) -> None:
-        """Stop, and free what the answer used."""
+        """Stop after the pass under way, and free what the answer used; any thread may say so."""
+        self.request.cancelled = True
         with self._engine._lock:
             if self._state == "closed":
                 return

@@ -5,8 +5,10 @@ import re
 
 import pytest
 
+from headstart.engine import Engine
 from headstart.errors import InputError, RefusedError
 from headstart.grammar import Grammar, Matcher
+from headstart.toy import TableModel, WordTokenizer, always
 from support.kit import LENGTHS, Scripted, both, engine, equal_to_plain, random_model
 
 DIGITS = Grammar("regex", r"\[[0-9](,[0-9]){2,5}\]")
@@ -99,12 +101,12 @@ def test_every_kind_after_a_marker(kind):
     """Free text, then a call, then free text: what follows the marker is what the grammar says."""
     source, looks = KINDS[kind]
     one = make()
-    forced = dict(enumerate(one.tokenizer.encode("ok <call>")))
+    forced = dict(enumerate(one.tokenizer.encode("ok<call>")))
     options = {"raw": True, "max_tokens": 70, "seed": 4, "banned_tokens": SPACES, "forced_tokens": forced}
     grammar = Grammar(kind, source, after="<call>")
     result = equal_to_plain(make, PROMPT, lengths=(1, 4, 8), grammar=grammar, **options)
-    assert re.match("ok <call>" + looks, result.text)
-    assert not re.match("ok <call>" + looks, make(drafter="none").generate(PROMPT, **options).text)
+    assert re.match("ok<call>" + looks, result.text)
+    assert not re.match("ok<call>" + looks, make(drafter="none").generate(PROMPT, **options).text)
 
 
 def test_a_grammar_after_a_marker():
@@ -148,3 +150,9 @@ def test_bad_grammars_are_refused_in_a_sentence(grammar, words):
 def test_a_grammar_and_ignore_eos_are_refused_together():
     with pytest.raises(RefusedError, match="ignore_eos"):
         make().generate(PROMPT, raw=True, grammar=DIGITS, ignore_eos=True)
+
+
+def test_a_grammar_needs_an_end_token():
+    table = TableModel(always(["1/2", "1/2"]), 2)
+    with pytest.raises(RefusedError, match="this tokenizer has none"):
+        Engine(table, tokenizer=WordTokenizer(["a", "b"])).generate([0], grammar=Grammar("regex", "( a)+"))

@@ -109,3 +109,60 @@ def test_thousands_of_requests_leave_nothing_open():
         assert not lookup._guesses
         assert not one._drafters["model"]._reader._sequences
     assert (open_sequences(model), open_sequences(draft)) == before
+
+
+class Slow:
+    """A model that lets another thread in before every pass."""
+
+    def __init__(self, model, before):
+        self._model, self._before, self.passes = model, before, 0
+
+    def __getattr__(self, name):
+        return getattr(self._model, name)
+
+    def forward(self, batch, *, taps=()):
+        self.passes += 1
+        self._before(self.passes)
+        return self._model.forward(batch, taps=taps)
+
+
+def test_a_long_prompt_is_given_up_between_two_passes():
+    began, go_on = threading.Event(), threading.Event()
+
+    def wait(passes):
+        began.set()
+        assert go_on.wait(60)
+
+    model = Slow(random_model(seed=2, context=4096), wait)
+    before = open_sequences(model)
+    with engine(model, ignore_eos=True) as one:
+        stream = one.stream([5] * 4000)
+        reader = threading.Thread(target=lambda: list(stream))
+        reader.start()
+        assert began.wait(60)
+        closer = threading.Thread(target=stream.close)
+        closer.start()
+        while not stream.request.cancelled:
+            pass
+        go_on.set()
+        reader.join()
+        closer.join()
+        assert model.passes == 1
+        assert stream.result.finish_reason == "cancelled"
+    assert open_sequences(model) == before
+
+
+def test_a_stream_that_is_closed_while_it_waits_to_begin_opens_nothing():
+    one = make()
+    before = open_sequences(one.model)
+    stream = one.stream([5, 6])
+    with one._lock:
+        reader = threading.Thread(target=lambda: list(stream))
+        reader.start()
+        while stream._state == "new":
+            pass
+        stream.request.cancelled = True
+    reader.join()
+    stream.close()
+    assert open_sequences(one.model) == before
+    assert stream.result.tokens == ()

@@ -12,6 +12,7 @@ from headstart.engine import Engine
 from headstart.errors import DeadEndError, HeadstartError, InputError, NumericsError
 from headstart.grammar import Grammar
 from headstart.toy import TableModel, WordTokenizer, markov
+from headstart.trace import check
 from support.kit import Scripted, drafters, engine, random_model
 
 PROMPT = [50, 60, 70]
@@ -154,3 +155,27 @@ def test_logits_of_a_size_beyond_any_sense_are_refused():
     ):
         with pytest.raises(InputError, match="it must be a number from"):
             make(**options)
+
+
+@pytest.mark.parametrize(
+    "against",
+    [{"banned_tokens": [9]}, {"grammar": Grammar("regex", "[0-9]{9}")}, {"min_tokens": 9, "stop_token_ids": [9]}],
+)
+def test_a_forced_token_that_something_else_forbids(against):
+    """Neither is dropped: it is an error, once it is met."""
+    options = {"forced_tokens": {4: 9}, "ignore_eos": "grammar" not in against, **against}
+    _, tokens, caught, sentence = alike(**options)
+    assert (len(tokens), caught) == (4, DeadEndError)
+    assert "for the token at position 7" in sentence
+
+
+@pytest.mark.parametrize(
+    "drafter", ["none", "lookup", Scripted([*PROMPT, *range(99)], [99])], ids=["plain", "lookup", "scripted"]
+)
+def test_a_failed_answer_leaves_a_trace_that_follows(tmp_path, drafter):
+    forced = {**{place: place for place in range(7)}, 7: 9}
+    options = {"forced_tokens": forced, "banned_tokens": [9], "draft_length": 5, **OPTIONS}
+    with pytest.raises(DeadEndError):
+        make(ignore_eos=True, drafter=drafter).generate(PROMPT, trace=tmp_path / "trace", **options)
+    assert '"finish_reason":"error"' in (tmp_path / "trace").read_text()
+    assert check(tmp_path / "trace").tokens == 7

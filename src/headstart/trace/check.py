@@ -233,6 +233,7 @@ def _check_ending(header: Mapping[str, Any], result: Mapping[str, Any], output: 
         "stop": (ended is not None and stop == ended) or (ended is None and isinstance(stop, str)),
         "length": full and stop in ("max_tokens", "context"),
         "cancelled": ended is None and not full and stop is None,
+        "error": ended is None and not full and stop is None,
     }
     if not possible.get(reason, False):
         raise TraceError(f"it ends by {reason!r} ({stop!r}), which its tokens do not")

@@ -200,7 +200,7 @@ class Recorder:
         self._write(
             {
                 "type": "result",
-                "finish_reason": request.finish_reason or "cancelled",
+                "finish_reason": request.ending,
                 "stop_reason": request.stop_reason,
                 "rounds": figures.rounds,
                 "tokens": figures.tokens,
