@@ -77,7 +77,8 @@ def test_ctrl_c_ends_the_answer_and_keeps_what_was_written(model: Path, tmp_path
 
 def test_ctrl_c_while_the_model_is_loaded(model: Path) -> None:
     code, out = on_terminal(long_answer(model), [(b"loading", b"\x03")])
-    assert code == 130
+    # where it came inside of an exec, as in a dataclass being made, CPython ends by the signal itself: 130 to any shell
+    assert code in (130, -signal.SIGINT)
     assert b"stopped by Ctrl-C" in out
     assert b"Traceback" not in out
 
