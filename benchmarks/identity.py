@@ -76,9 +76,9 @@ def drafters(weights: Weights, target: Any, threads: int) -> Any:
 
     yield "lookup", LookupDrafter()
     yield "target", ModelDrafter(load_backend(weights, threads=threads), target.vocab_size)
-    yield "random", ModelDrafter(load_backend(shortened(weights), threads=threads), target.vocab_size)
     noisy = perturb(weights, noise_rate=NOISE_RATE, seed=1)
     yield "perturbed", ModelDrafter(load_backend(noisy, threads=threads), target.vocab_size)
+    yield "random", ModelDrafter(load_backend(shortened(weights), threads=threads), target.vocab_size)
 
 
 def shortened(weights: Weights) -> Weights:
