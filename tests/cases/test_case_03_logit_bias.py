@@ -42,7 +42,7 @@ def test_a_custom_processor_that_allows_even_ids(temperature):
         logits[1::2] = -np.inf
         return logits
 
-    result = equal_to_plain(make, PROMPT, processors=[even], temperature=temperature, lengths=(2, 4, 8), **OPTIONS)
+    result = equal_to_plain(make, PROMPT, processors=[even], temperature=temperature, **OPTIONS)
     assert all(token % 2 == 0 for token in result.tokens)
     assert any(token % 2 for token in plain(temperature=temperature).tokens)
 
@@ -52,12 +52,12 @@ def test_a_processor_sees_the_drafted_ancestors():
         logits[list(history)] = -np.inf
         return logits
 
-    result = equal_to_plain(make, PROMPT, processors=[never_repeat], lengths=(1, 3, 8), **OPTIONS)
+    result = equal_to_plain(make, PROMPT, processors=[never_repeat], **OPTIONS)
     assert len(set(result.tokens)) == 64
 
 
 def test_forced_tokens_stand_at_their_places():
-    result = equal_to_plain(make, PROMPT, forced_tokens={0: 9, 5: 10, 6: 11}, lengths=(1, 4, 8), **OPTIONS)
+    result = equal_to_plain(make, PROMPT, forced_tokens={0: 9, 5: 10, 6: 11}, **OPTIONS)
     assert (result.tokens[0], *result.tokens[5:7]) == (9, 10, 11)
 
 

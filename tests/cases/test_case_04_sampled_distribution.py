@@ -7,6 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import settings
 
 from headstart.engine import Engine
 from headstart.sampling import Sampling
@@ -15,7 +16,8 @@ from headstart.toy import WORLDS
 
 WORLD = WORLDS["six-word"]
 FILTERS = [{"top_k": 4}, {"top_p": 0.9}, {"min_p": 0.05}, {}]
-RUNS = 5000
+RUNS = 20_000 if settings.get_profile(settings._current_profile).max_examples > 1000 else 5000
+"""The long profile of the suite has the case's own number."""
 
 
 def exact(options, start, skip):

@@ -5,7 +5,7 @@ The declared-EOS trick: a token that plain decoding really makes is declared an 
 
 import pytest
 
-from support.kit import Scripted, both, engine, random_model
+from support.kit import LENGTHS, Scripted, both, engine, random_model
 
 PROMPT = [50, 60, 70]
 MODEL_SEED = 1
@@ -20,7 +20,7 @@ def continuation():
     return make(drafter="none").generate(PROMPT, max_tokens=60, ignore_eos=True).tokens
 
 
-@pytest.mark.parametrize("length", [1, 2, 4, 8])
+@pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("ends", [1, 2])
 def test_nothing_after_the_end(continuation, length, ends):
     truth, places = [*PROMPT, *continuation], set()

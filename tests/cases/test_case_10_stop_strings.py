@@ -20,9 +20,7 @@ def text():
 @pytest.mark.parametrize("begin", [3, 8, 13, 20])
 def test_equal_to_plain_and_cut_at_one_place(text, include, begin):
     stop = text[begin : begin + 6]
-    result = equal_to_plain(
-        make, PROMPT, lengths=(1, 2, 3, 5, 8), max_tokens=60, stop=stop, include_stop=include, logprobs=1
-    )
+    result = equal_to_plain(make, PROMPT, max_tokens=60, stop=stop, include_stop=include, logprobs=1)
     at = text.index(stop)
     assert result.text == text[: at + (len(stop) if include else 0)]
     assert (result.finish_reason, result.stop_reason) == ("stop", stop)
@@ -42,5 +40,5 @@ def test_stops_are_not_looked_for_before_min_tokens(text):
     early = text[:2]
     options = {"max_tokens": 30, "stop": early}
     assert run(make, {"drafter": "none"}, PROMPT, options).text == ""
-    later = equal_to_plain(make, PROMPT, lengths=(1, 4, 8), min_tokens=10, **options)
+    later = equal_to_plain(make, PROMPT, min_tokens=10, **options)
     assert len(later.tokens) >= 10

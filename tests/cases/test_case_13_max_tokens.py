@@ -25,7 +25,7 @@ def test_exactly_that_many(length):
         assert drafted.statistics.tokens_accepted <= cap
 
 
-@pytest.mark.parametrize("length", [1, 4, 8])
+@pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("cap", [None, 10_000])
 def test_unset_and_beyond_end_at_the_context(length, cap):
     plain = make(drafter="none").generate(PROMPT, max_tokens=cap)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.kit import engine, random_model
+from support.kit import LENGTHS, engine, random_model
 
 REQUESTS = [
     ([10, 11, 12, 10, 11], {"temperature": 0.0}),
@@ -20,11 +20,12 @@ def make(**options):
 @pytest.mark.parametrize(
     "drafter", [{"drafter": "none"}, {"drafter": "lookup"}, {"draft_model": random_model(seed=5)}], ids=str
 )
+@pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("order", [(0, 1, 2, 3, 4), (4, 2, 0, 3, 1)])
-def test_together_equals_alone(drafter, order):
-    alone = [make(**drafter).generate(prompt, draft_length=3, **options).tokens for prompt, options in REQUESTS]
+def test_together_equals_alone(drafter, order, length):
+    alone = [make(**drafter).generate(prompt, draft_length=length, **options).tokens for prompt, options in REQUESTS]
     together = make(**drafter).generate_batch(
-        [REQUESTS[i][0] for i in order], each=[{"draft_length": 3, **REQUESTS[i][1]} for i in order]
+        [REQUESTS[i][0] for i in order], each=[{"draft_length": length, **REQUESTS[i][1]} for i in order]
     )
     assert [result.tokens for result in together] == [alone[i] for i in order]
 

@@ -31,7 +31,7 @@ def scored(tokens):
     "options", [{}, {"temperature": 0.8, "seed": 3, "top_k": 9}, {"repetition_penalty": 1.5}], ids=str
 )
 def test_equal_to_plain_and_to_scoring(options):
-    result = equal_to_plain(make, PROMPT, lengths=(1, 3, 8), max_tokens=30, logprobs=3, prompt_logprobs=2, **options)
+    result = equal_to_plain(make, PROMPT, max_tokens=30, logprobs=3, prompt_logprobs=2, **options)
     table = scored([*PROMPT, *result.tokens])
     assert len(result.logprobs) == 30
     for at, entry in enumerate(result.logprobs, start=len(PROMPT) - 1):
@@ -47,5 +47,5 @@ def test_equal_to_plain_and_to_scoring(options):
 def test_cut_where_the_text_is_cut():
     tokens = make(drafter="none").generate(PROMPT, max_tokens=30).tokens
     stop = next(token for at, token in enumerate(tokens) if at > 5 and token not in tokens[:at])
-    result = equal_to_plain(make, PROMPT, lengths=(4, 8), max_tokens=30, logprobs=0, stop_token_ids=[stop])
+    result = equal_to_plain(make, PROMPT, max_tokens=30, logprobs=0, stop_token_ids=[stop])
     assert len(result.logprobs) == len(result.tokens) < 30

@@ -50,7 +50,7 @@ def test_prose_then_right_tokens_then_more_after_the_end(length):
         assert both(drafted) == both(plain)
 
 
-@pytest.mark.parametrize("length", [1, 4, 8])
+@pytest.mark.parametrize("length", LENGTHS)
 def test_sampled_drafts_come_from_the_masked_law(length):
     options = {"raw": True, "grammar": DIGITS, "max_tokens": 40, "temperature": 1.0, "guarantee": "law"}
     one = make(draft_model=random_model(seed=5))
@@ -90,7 +90,7 @@ KINDS = {
 def test_every_kind(kind, temperature):
     source, looks = KINDS[kind]
     options = {"raw": True, "max_tokens": 60, "temperature": temperature, "seed": 4, "banned_tokens": SPACES}
-    result = equal_to_plain(make, PROMPT, lengths=(1, 4, 8), grammar=Grammar(kind, source), **options)
+    result = equal_to_plain(make, PROMPT, grammar=Grammar(kind, source), **options)
     assert result.finish_reason == "stop"
     assert re.fullmatch(looks, result.text)
     assert make(drafter="none").generate(PROMPT, **options).text != result.text
@@ -104,7 +104,7 @@ def test_every_kind_after_a_marker(kind):
     forced = dict(enumerate(one.tokenizer.encode("ok<call>")))
     options = {"raw": True, "max_tokens": 70, "seed": 4, "banned_tokens": SPACES, "forced_tokens": forced}
     grammar = Grammar(kind, source, after="<call>")
-    result = equal_to_plain(make, PROMPT, lengths=(1, 4, 8), grammar=grammar, **options)
+    result = equal_to_plain(make, PROMPT, grammar=grammar, **options)
     assert re.match("ok<call>" + looks, result.text)
     assert not re.match("ok<call>" + looks, make(drafter="none").generate(PROMPT, **options).text)
 
@@ -119,9 +119,7 @@ def test_a_grammar_after_a_marker():
     assert set(matcher.allowed(marked).nonzero()[0]) == digits
     assert matcher.allowed([*marked, *tokenizer.encode("123")]).sum() > 200
     forced = dict(enumerate(tokenizer.encode("ok <n>")))
-    result = equal_to_plain(
-        make, PROMPT, raw=True, lengths=(1, 4, 8), grammar=grammar, forced_tokens=forced, max_tokens=20
-    )
+    result = equal_to_plain(make, PROMPT, raw=True, grammar=grammar, forced_tokens=forced, max_tokens=20)
     assert result.text[6:9].isdigit()
 
 

@@ -16,6 +16,9 @@ from support.tiny import tiny_tokenizer, tiny_weights
 __all__ = ["LENGTHS", "Scripted", "both", "drafters", "engine", "equal_to_plain", "random_model", "run"]
 
 LENGTHS = tuple(range(1, 9))
+RULES = ("greedy", "walk", "token", "block", "multi-step", "traversal")
+TREE_RULES = ("greedy", "walk", "multi-step", "traversal")
+"""Rules that take drafts without randomness: chains, and trees."""
 
 
 @cache
@@ -89,7 +92,10 @@ def equal_to_plain(
     draft_models: Sequence[Any] = (),
     **options: Any,
 ) -> Result:
-    """Demand that every drafter at every length gives plain decoding's ids, text, ends, usage, logprobs and stream."""
+    """Demand that every drafter at every length gives plain decoding's ids, text, ends, usage, logprobs and stream.
+
+    At temperature 0 that is so under the guarantee ``law`` too, for there the law is one text: every rule has its turn.
+    """
     plain = run(make, {"drafter": "none"}, prompt, options)
     unended = {
         name: value for name, value in options.items() if name not in ("stop", "stop_token_ids", "logprobs", "trace")
@@ -98,10 +104,25 @@ def equal_to_plain(
     with make(drafter="none") as engine:
         truth = [*engine.encode(prompt, raw=options.get("raw", False)), *engine.generate(prompt, **longer).tokens]
     for length in lengths:
-        for drafter in drafters(engine.model, truth, length, draft_models):
-            drafted = run(make, drafter, prompt, {**options, "draft_length": length, "seed": plain.seed})
+        for kind, drafter in enumerate(drafters(engine.model, truth, length, draft_models)):
+            how = {**options, "draft_length": length, "seed": plain.seed}
+            drafted = run(make, drafter, prompt, how)
             assert both(drafted) == both(plain), (length, drafter)
+            if not options.get("temperature") and "guarantee" not in options:
+                _ruled(make, drafter, prompt, how, plain, length + kind)
     return plain
+
+
+def _ruled(
+    make: Callable[..., Engine], drafter: dict[str, Any], prompt: Any, how: dict[str, Any], plain: Result, turn: int
+) -> None:
+    """The same by a rule whose turn it is."""
+    branching = getattr(drafter.get("drafter"), "branch", False)
+    rule = (TREE_RULES if branching else RULES)[turn % len(TREE_RULES if branching else RULES)]
+    guarantee = "text" if rule == "greedy" else "law"
+    drafted = run(make, drafter, prompt, {**how, "guarantee": guarantee, "verifier": rule})
+    assert both(drafted) == both(plain), (rule, drafter)
+    assert drafted.verifier == rule or not drafted.statistics.tokens_drafted
 
 
 def run(make: Callable[..., Engine], drafter: dict[str, Any], prompt: Any, options: dict[str, Any]) -> Result:
