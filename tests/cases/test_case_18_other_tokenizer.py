@@ -7,6 +7,7 @@ from headstart.engine import Engine
 from headstart.theory import chi_square
 from headstart.toy import TableModel, WordTokenizer, always
 from support.kit import LENGTHS, both, random_model
+from support.other import Other
 from support.tiny import tiny_tokenizer
 
 PROMPTS = ["  two spaces", "line\n\nline", "日本語とemoji 🙂", "the thing is there", "é"]
@@ -14,41 +15,6 @@ PROMPTS = ["  two spaces", "line\n\nline", "日本語とemoji 🙂", "the thing 
 
 def make(**options):
     return Engine(random_model(seed=2), tokenizer=tiny_tokenizer(300), ignore_eos=True, **options)
-
-
-class Reversed:
-    """A byte-level tokenizer with fewer word pieces than the target's, numbered from the other end, with a first token."""
-
-    def __init__(self):
-        self._inner = tiny_tokenizer(262)
-        self.vocab_size, self.add_bos = 262, True
-        self.bos_id = self._turn(min(self._inner.special_ids))
-        self.eos_ids = frozenset(map(self._turn, self._inner.eos_ids))
-        self.special_ids = frozenset(map(self._turn, self._inner.special_ids))
-        self.fingerprint = "reversed"
-
-    def _turn(self, token):
-        return 261 - token
-
-    def encode(self, text, *, special=False):
-        return [self._turn(token) for token in self._inner.encode(text, special=special)]
-
-    def token_bytes(self, token):
-        return self._inner.token_bytes(self._turn(token))
-
-
-class Other:
-    """A draft model of 262 tokens of another tokenizer, that remembers what it was given."""
-
-    def __init__(self):
-        self._model, self.tokenizer, self.given = random_model(seed=4, vocab=262), Reversed(), []
-
-    def __getattr__(self, name):
-        return getattr(self._model, name)
-
-    def forward(self, batch, *, taps=()):
-        self.given.append(batch.tokens.tolist())
-        return self._model.forward(batch, taps=taps)
 
 
 @pytest.mark.parametrize("prompt", PROMPTS)

@@ -19,6 +19,7 @@ from headstart.request import Request
 from headstart.result import Result
 from headstart.toy import random_world
 from support.kit import Scripted, random_model
+from support.other import Other
 from support.tiny import tiny_tokenizer
 
 __all__ = ["Trial", "answer", "trials"]
@@ -94,7 +95,7 @@ def _trials_on(name: str) -> st.SearchStrategy[Trial]:
         Trial,
         st.just(name),
         st.lists(token, min_size=1, max_size=9).map(tuple),
-        st.sampled_from(["scripted", "scripted", "scripted", "branching", "lookup", "model"]),
+        st.sampled_from([*["scripted"] * 4, "branching", "lookup", "model", "larger", "smaller", "other", "strings"]),
         st.lists(st.integers(0, 8), min_size=1, max_size=6).map(tuple),
         st.integers(1, 8),
         options,
@@ -114,6 +115,7 @@ def answer(trial: Trial, *, drafted: bool, meddle: Callable[[Request], None] | N
             meddle(stream.request)
         pieces = list(stream)
     result = stream.result
+    assert "failed" not in (result.statistics.note or ""), result.statistics.note
     if meddle is None:
         assert "".join(piece.text for piece in pieces) == result.text
         assert tuple(token for piece in pieces for token in piece.tokens) == result.tokens
@@ -125,9 +127,21 @@ def _drafter(trial: Trial, model: Model, tokenizer: Any) -> dict[str, Any]:
         return {"drafter": "lookup"}
     if trial.drafter == "model":
         return {"draft_model": model, "draft_vocabulary": "same"}
+    if trial.drafter in ("larger", "smaller"):
+        return {"draft_model": _padded(trial.model, model.vocab_size, 20 if trial.drafter == "larger" else -20)}
+    if trial.drafter in ("other", "strings") and trial.model != "table":
+        return {"draft_model": Other(), "draft_vocabulary": "auto" if trial.drafter == "other" else "strings"}
     truth = [*trial.prompt, *unended(trial)]
     branch = trial.drafter == "branching"
     return {"drafter": Scripted(truth, trial.wrong_places, vocab=model.vocab_size, branch=branch)}
+
+
+@cache
+def _padded(name: str, vocab_size: int, more: int) -> Model:
+    """A draft model of another size."""
+    if name == "table":
+        return random_world(vocab_size + more // 4, seed=5).model()
+    return random_model(seed=4, vocab=vocab_size + more)
 
 
 def unended(trial: Trial) -> tuple[int, ...]:
