@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from golden.make_traces import FOLDER, RULES, make
+from headstart import lesson
 from headstart.trace import check, read
+
+SHOWN = sorted((Path(lesson.__file__).parent / "traces").glob("*.jsonl"))
+"""What the lesson shows: recorded answers of the default model."""
 
 
 @pytest.mark.parametrize("name", list(RULES))
@@ -27,3 +31,8 @@ def test_the_golden_trace_follows_and_shows_its_rule_at_work(name: str) -> None:
     assert {record["verifier"] for record in read(path).rounds if record["draft"]["tokens"]} == {
         name.split("-lookup")[0]
     }
+
+
+@pytest.mark.parametrize("path", SHOWN, ids=lambda path: path.stem)
+def test_the_traces_that_the_lesson_shows_follow(path: Path) -> None:
+    assert check(path).coins_only == 0
