@@ -152,12 +152,11 @@ class Recorder:
         self._note_seconds(request)
         position = len(request.tokens) - len(committed)
         self._used.update(draft.tokens, [verdict.token])
-        raced = {
-            entry["position"]: position_key(self._seed, self._choice, entry["position"])
-            for law, entry in self._drawn(request)
-            if entry["stream"] == "target" and any(law is seen for seen in laws.values())
-        }
-        last = verdict.path[-1] if verdict.path else ROOT
+        coins = [entry for law, entry in self._drawn(request) if _decides(law, entry, draft, laws)]
+        raced = {entry["position"] for entry in coins if entry["stream"] == "target"}
+
+        places = {node: position + draft.depth(node) for node in laws}
+        keys = {n: position_key(self._seed, self._choice, at) for n, at in places.items() if at in raced}
         self._write(
             {
                 "type": "round",
@@ -166,25 +165,15 @@ class Recorder:
                 "verifier": request.rule(draft).name,
                 "draft": {"tokens": draft.tokens, "parents": draft.parents, "origins": draft.origins},
                 "laws": {
-                    str(node): law_record(
-                        law,
-                        [*(draft.tokens[child] for child in draft.children(node)), *([verdict.token] * (node == last))],
-                        raced.get(position + draft.depth(node)),
-                    )
+                    str(node): law_record(law, _touched(draft, node, verdict), keys.get(node))
                     for node, law in sorted(laws.items())
                 },
                 "draft_laws": {
-                    str(node): law_record(
-                        law,
-                        [
-                            *(draft.tokens[child] for child in draft.children(draft.parents[node])),
-                            *([verdict.token] * (draft.parents[node] == last)),
-                        ],
-                    )
+                    str(node): law_record(law, _touched(draft, draft.parents[node], verdict))
                     for node, law in enumerate(draft.laws)
                     if law is not None
                 },
-                "coins": [entry for law, entry in self._drawn(request) if _decides(law, entry, draft, laws)],
+                "coins": coins,
                 "verdict": {"path": verdict.path, "token": verdict.token, "kind": verdict.kind},
                 "committed": list(committed),
             }
@@ -248,6 +237,12 @@ def _decides(law: Law | None, entry: Mapping[str, Any], draft: Draft, laws: Mapp
     if entry["stream"] == "propose":
         return 0 <= entry["node"] < len(draft) and draft.laws[entry["node"]] is law
     return True
+
+
+def _touched(draft: Draft, node: int, verdict: Verdict) -> list[int]:
+    """Tokens that are decided about after a node: those guessed there, and the verdict's where its path ends there."""
+    end = verdict.path[-1] if verdict.path else ROOT
+    return [*(draft.tokens[child] for child in draft.children(node)), *([verdict.token] if node == end else [])]
 
 
 def _text(raw: bytes) -> str | list[int]:
