@@ -26,7 +26,7 @@ from headstart.models import load
 from headstart.models.config import Weights
 from headstart.models.kinds import KINDS
 
-__all__ = ["KernelOptions", "Report", "main", "run"]
+__all__ = ["Cell", "KernelOptions", "Report", "bandwidth", "machine", "main", "run"]
 
 PEERS = ("llama.cpp",)
 PAUSE_S = 0.03  # lets the threads of the subject before fall asleep

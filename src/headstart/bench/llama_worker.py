@@ -16,6 +16,8 @@ import sys
 import time
 from typing import Any
 
+__all__ = ["Context", "Worker", "main"]
+
 
 class Context:
     """One llama.cpp context whose cache holds ``length`` tokens."""
