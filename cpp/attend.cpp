@@ -7,6 +7,8 @@
 namespace headstart {
 namespace {
 
+constexpr int kRowsAhead = 4;  // rows whose numbers, written by other threads, are asked for before their turn
+
 template <class Number>
 void store_key(const CacheShape& shape, std::byte* keys, int slot, const Number* key) {
   Number* out = reinterpret_cast<Number*>(keys) + shape.key_index(slot);
@@ -22,20 +24,32 @@ void store_value(const CacheShape& shape, std::byte* values, int slot, const Num
 
 }  // namespace
 
-// Biases have been added; norms, rotation, and storage remain.
-void Runner::project(int index, int row, Thread& thread) {
+// Queries, keys and values of one kv head, for rows [begin, end): norms, rotation, storage. Biases have been added.
+void Runner::project(int index, int head, int begin, int end, Thread& thread) {
   const Layer& layer = network_.layers[index];
-  const Row& r = (*rows_)[first_ + row];
-  float* q = qkv_.data() + row * layer.qkv.outputs();
-  float* k = q + layer.qkv.parts()[1].first;
-  float* v = q + layer.qkv.parts()[2].first;
-  check(q, layer.qkv.outputs(), row);
-  for (int head = 0; head < shape_.head_count; ++head)
-    turn(layer.q_norm, q + head * shape_.head_size, r.position, thread);
-  for (int head = 0; head < shape_.kv_head_count; ++head)
-    turn(layer.k_norm, k + head * shape_.head_size, r.position, thread);
-  store_query(row, q);
-  store_pair(index, row, k, v, thread);
+  const int size = shape_.head_size, stride = layer.qkv.outputs();
+  const int keys = layer.qkv.parts()[1].first, values = layer.qkv.parts()[2].first;
+  const auto fetch_row = [&](int row) {
+    const float* x = qkv_.data() + static_cast<std::size_t>(row) * stride;
+    fetch(x + head * group_size_ * size, group_size_ * size * sizeof(float));
+    fetch(x + keys + head * size, size * sizeof(float));
+    fetch(x + values + head * size, size * sizeof(float));
+  };
+  for (int row = begin; row < std::min(begin + kRowsAhead, end); ++row) fetch_row(row);
+  for (int row = begin; row < end; ++row) {
+    if (row + kRowsAhead < end) fetch_row(row + kRowsAhead);
+    float* x = qkv_.data() + static_cast<std::size_t>(row) * stride;
+    float* q = x + head * group_size_ * size;
+    float* k = x + keys + head * size;
+    float* v = x + values + head * size;
+    check(q, group_size_ * size, row);
+    check(k, size, row);
+    check(v, size, row);
+    const int position = (*rows_)[first_ + row].position;
+    for (int h = 0; h < group_size_; ++h) turn(layer.q_norm, q + h * size, position, thread);
+    turn(layer.k_norm, k, position, thread);
+    store_pair(index, head, row, k, v, thread);
+  }
 }
 
 void Runner::turn(const Vector& norm, float* head, int position, Thread& thread) {
@@ -49,44 +63,22 @@ void Runner::turn(const Vector& norm, float* head, int position, Thread& thread)
   rope_.turn(head, position);
 }
 
-// To [piece][head_size][query] of the row's group, scaled.
-void Runner::store_query(int row, const float* q) {
-  const Group& group = groups_[group_of_[row]];
-  const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(shape_.head_size)));
-  for (int piece = 0; piece < shape_.kv_head_count * pieces_; ++piece) {
-    const int heads = piece_heads(piece), queries = group.rows * heads;
-    float* out = queries_of(group, piece) + (row - group.first) * heads;
-    const float* in = q + piece_first(piece) * shape_.head_size;
-    for (int head = 0; head < heads; ++head)
-      for (int d = 0; d < shape_.head_size; ++d) out[d * queries + head] = in[head * shape_.head_size + d] * scale;
-  }
-}
-
-float* Runner::queries_of(const Group& group, int piece) {
-  return query_.data() +
-         static_cast<std::size_t>(group.first * shape_.head_count + group.rows * piece_first(piece)) * shape_.head_size;
-}
-
-void Runner::store_pair(int index, int row, const float* k, const float* v, Thread& thread) {
-  if (!cache_.shape().half) return store_heads(index, row, k, v);
-  const int size = cache_.shape().kv_heads * cache_.shape().head_size;
-  auto* keys = reinterpret_cast<std::uint16_t*>(thread.vector.data());
-  auto* values = keys + padded_to_lanes(size);
-  const bool fit = vectors_.to_half(k, size, keys) & vectors_.to_half(v, size, values);
-  if (!fit) bad_[first_ + row] = true;
-  store_heads(index, row, keys, values);
-}
-
-template <class Number>
-void Runner::store_heads(int index, int row, const Number* k, const Number* v) {
+void Runner::store_pair(int index, int head, int row, const float* k, const float* v, Thread& thread) {
   const CacheShape& shape = cache_.shape();
   const Row& r = (*rows_)[first_ + row];
-  std::byte* page = r.sequence->pages[r.slot / kPage].get();
-  for (int head = 0; head < shape.kv_heads; ++head) {
-    std::byte* keys = page + shape.offset(index, head);
-    store_key(shape, keys, r.slot, k + head * shape.head_size);
-    store_value(shape, keys + shape.key_bytes(), r.slot, v + head * shape.head_size);
+  std::byte* keys = r.sequence->pages[r.slot / kPage].get() + shape.offset(index, head);
+  std::byte* values = keys + shape.key_bytes();
+  if (!shape.half) {
+    store_key(shape, keys, r.slot, k);
+    store_value(shape, values, r.slot, v);
+    return;
   }
+  auto* half = reinterpret_cast<std::uint16_t*>(thread.vector.data());
+  bool fit = vectors_.to_half(k, shape.head_size, half);
+  store_key(shape, keys, r.slot, half);
+  fit &= vectors_.to_half(v, shape.head_size, half);
+  store_value(shape, values, r.slot, half);
+  if (!fit) bad_[first_ + row] = true;
 }
 
 int Runner::piece_heads(int piece) const {
@@ -95,10 +87,18 @@ int Runner::piece_heads(int piece) const {
 
 int Runner::piece_first(int piece) const { return piece / pieces_ * group_size_ + piece % pieces_ * piece_size_; }
 
+// Whether every piece's numbers are a whole number of those that are prepared together.
+bool Runner::piecewise() const {
+  bool whole = true;
+  for (int piece = 0; piece < shape_.kv_head_count * pieces_; ++piece)
+    whole &= piece_first(piece) * shape_.head_size % kPreparedTogether == 0;
+  return whole;
+}
+
 // Few tiles are cut into chunks of positions, so that every thread has work; many are not.
 void Runner::cut_attention(int index) {
   const int window = shape_.windows[index], pieces = shape_.kv_head_count * pieces_;
-  const bool split = pool_.threads() > 1 && static_cast<int>(groups_.size()) * pieces < 4 * pool_.threads();
+  const bool split = pool_.threads() > 1 && static_cast<int>(groups_.size()) * pieces < 8 * pool_.threads();
   units_.clear();
   joints_.clear();
   std::size_t floats = 0;
@@ -111,11 +111,12 @@ void Runner::cut_attention(int index) {
     }
     const int from = first / kChunk, to = (length - 1) / kChunk;
     for (int piece = 0; piece < pieces; ++piece) {
-      joints_.push_back({static_cast<int>(units_.size()), split ? to - from + 1 : 1});
+      const int first_unit = static_cast<int>(units_.size());
       for (int chunk = from; chunk <= to; chunk += split ? 1 : to - from + 1) {
-        units_.push_back({g, piece, chunk, split ? chunk : to, floats});
+        units_.push_back({g, piece, chunk, split ? chunk : to, static_cast<int>(joints_.size()), floats});
         floats += state_floats(groups_[g].rows * piece_heads(piece), cache_.shape().padded());
       }
+      joints_.emplace_back(first_unit, static_cast<int>(units_.size()) - first_unit);
     }
   }
   state_.grow(floats);
@@ -135,7 +136,10 @@ void Runner::attend(int index, const Unit& unit, Thread& thread) {
   tile.rows = group.rows;
   tile.heads = piece_heads(unit.piece);
   tile.views = views_.data() + group.first;
-  tile.query = queries_of(group, unit.piece);
+  for (int page = unit.first * kChunk / kPage, n = 0; n < 2 && page * kPage < tile.slots; ++page, ++n)
+    fetch(tile.pages[page] + tile.keys, shape.key_bytes());
+  tile.query = queries(index, unit, thread);
+  tile.next = tile.pages[unit.first * kChunk / kPage] + (tile.values + shape.number() * kPage * shape.padded());
   float* state = state_.data() + unit.state;
   vectors_.attend[shape.half](tile, unit.first, thread.scratch.data(), state);
   for (int chunk = unit.first + 1; chunk <= unit.last; ++chunk) {
@@ -144,20 +148,42 @@ void Runner::attend(int index, const Unit& unit, Thread& thread) {
   }
 }
 
-// Joins the chunks of one tile and writes its rows' weighted means.
-void Runner::join(const Joint& joint) {
+// The unit's queries as [head_size][query], scaled, in the thread's memory.
+const float* Runner::queries(int index, const Unit& unit, Thread& thread) const {
+  const Group& group = groups_[unit.group];
+  const int size = shape_.head_size, heads = piece_heads(unit.piece), count = group.rows * heads;
+  const int stride = network_.layers[index].qkv.outputs();
+  const float scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(size)));
+  float* out = thread.queries.data();
+  for (int q = 0; q < count; ++q) {
+    const float* in = qkv_.data() + static_cast<std::size_t>(group.first + q / heads) * stride +
+                      (piece_first(unit.piece) + q % heads) * size;
+    for (int d = 0; d < size; ++d) out[d * count + q] = in[d] * scale;
+  }
+  return out;
+}
+
+// Whoever does the last unit of a joint joins its partial softmaxes and writes the rows' weighted means.
+void Runner::join(const Fan& next, int index) {
+  Joint& joint = joints_[index];
+  if (joint.done.fetch_add(1, std::memory_order_acq_rel) + 1 < joint.count) return;
   const Unit& unit = units_[joint.first];
   const Group& group = groups_[unit.group];
   const int heads = piece_heads(unit.piece), queries = group.rows * heads, padded = cache_.shape().padded();
+  const int size = shape_.head_size, begin = piece_first(unit.piece) * size;
   float* state = state_.data() + unit.state;
   for (int later = 1; later < joint.count; ++later)
     vectors_.merge(state, state_.data() + units_[joint.first + later].state, queries, padded);
-  for (int q = 0; q < queries; ++q) {
-    const float inverse = 1.0f / state[queries + q];
-    const float* values = state + 2 * queries + q * padded;
-    float* out = attended_.data() + static_cast<std::size_t>(group.first + q / heads) * heads_ +
-                 (piece_first(unit.piece) + q % heads) * shape_.head_size;
-    for (int d = 0; d < shape_.head_size; ++d) out[d] = values[d] * inverse;
+  for (int row = 0; row < group.rows; ++row) {
+    float* out = attended_.data() + static_cast<std::size_t>(group.first + row) * heads_ + begin;
+    for (int head = 0; head < heads; ++head) {
+      const int q = row * heads + head;
+      const float* values = state + 2 * queries + q * padded;
+      const float inverse = 1.0f / state[queries + q];  // the sum is at least 1
+      check(values, padded, group.first + row);
+      for (int d = 0; d < size; ++d) out[head * size + d] = values[d] * inverse;
+    }
+    if (piecewise_) next.prepare(out, begin, begin + heads * size, group.first + row, count_, prepared_.data());
   }
 }
 

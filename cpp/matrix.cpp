@@ -41,11 +41,12 @@ class Packed final : public Matrix {
 
   int prepare_id() const override { return is_float(kind_) ? 0 : 1; }
 
-  void prepare(const float* x, std::uint8_t* out) const override {
+  using Matrix::prepare;
+  void prepare(const float* x, std::int64_t begin, std::int64_t end, std::uint8_t* out) const override {
     if (is_float(kind_)) {
-      std::memcpy(out, x, inputs * sizeof(float));
+      std::memcpy(out + begin * sizeof(float), x, (end - begin) * sizeof(float));
     } else {
-      kernels_.quantise(x, inputs, out);
+      kernels_.quantise(x, end - begin, out + begin / kBlock * sizeof(Activations));
     }
   }
 

@@ -48,7 +48,9 @@ class Matrix {
   // Two matrices of equal prepare_id() and inputs share prepared activations (q, k and v; gate and up).
   virtual int prepare_id() const = 0;
   // x: `inputs` floats of one row -> out: prepared_bytes(), 64-byte aligned.
-  virtual void prepare(const float* x, std::uint8_t* out) const = 0;
+  void prepare(const float* x, std::uint8_t* out) const { prepare(x, 0, inputs, out); }
+  // Only the numbers [begin, end) of the row, which x holds: multiples of 32, or the end of the row. `out` as above.
+  virtual void prepare(const float* x, std::int64_t begin, std::int64_t end, std::uint8_t* out) const = 0;
   // x: `rows` prepared rows, `prepared_bytes()` apart; out[r * stride + o] for o in [begin, end).
   virtual void multiply(const std::uint8_t* x, int rows, std::int64_t begin, std::int64_t end, float* out,
                         std::size_t stride) const = 0;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <stdexcept>
 
 namespace headstart {
@@ -135,7 +136,8 @@ Layer load_layer(const Loader& loader, const Shape& s, int index, int threads) {
   loader.add(layer.gate_up, prefix + "gate", s.intermediate_size, s.hidden_size);
   loader.add(layer.gate_up, prefix + "up", s.intermediate_size, s.hidden_size);
   loader.add(layer.down, prefix + "down", s.hidden_size, s.intermediate_size);
-  for (Fan* fan : {&layer.qkv, &layer.o, &layer.gate_up, &layer.down}) fan->cut(threads);
+  for (Fan* fan : {&layer.qkv, &layer.o, &layer.down}) fan->cut(threads);
+  layer.gate_up.cut(threads, kPreparedTogether);  // its units prepare what `down` reads
   return layer;
 }
 
@@ -153,14 +155,16 @@ void Fan::add(std::shared_ptr<const Matrix> matrix, Vector bias) {
   outputs_ += padded_to_lanes(static_cast<int>(matrix->outputs));
 }
 
-void Fan::cut(int threads) {
+void Fan::cut(int threads, int grain) {
   // Small enough that no thread waits long for another, large enough to read memory in long runs.
   constexpr std::size_t least = 24 * 1024;
   const std::size_t target = std::max(bytes() / (threads * 8), least);
   for (const Part& part : parts_) {
     const Matrix& m = *part.matrix;
     const std::size_t group_bytes = std::max<std::size_t>(m.bytes * m.group / m.outputs, 1);
-    const std::int64_t step = std::max<std::int64_t>((target + group_bytes / 2) / group_bytes, 1) * m.group;
+    const std::int64_t multiple = std::lcm(m.group, static_cast<std::int64_t>(grain));
+    const std::int64_t wanted = static_cast<std::int64_t>(target / group_bytes) * m.group;
+    const std::int64_t step = std::max<std::int64_t>((wanted + multiple / 2) / multiple, 1) * multiple;
     for (std::int64_t begin = 0; begin < m.outputs; begin += step)
       units_.push_back({&part, begin, std::min(begin + step, m.outputs)});
   }
@@ -176,14 +180,14 @@ std::size_t Fan::bytes() const {
   return sum;
 }
 
-void Fan::prepare(const float* x, int row, int rows, std::uint8_t* prepared) const {
+void Fan::prepare(const float* x, std::int64_t begin, std::int64_t end, int row, int rows,
+                  std::uint8_t* prepared) const {
   for (const Preparation& p : preparations_)
-    p.by->prepare(x, prepared + p.offset * rows + p.by->prepared_bytes() * row);
+    p.by->prepare(x, begin, end, prepared + p.offset * rows + p.by->prepared_bytes() * row);
 }
 
 void Fan::multiply(const Unit& unit, const std::uint8_t* prepared, int rows, float* out, std::size_t stride) const {
   const Part& part = *unit.part;
-  out += part.first;
   part.matrix->multiply(prepared + preparations_[part.preparation].offset * rows, rows, unit.begin, unit.end, out,
                         stride);
   if (part.bias.size() == 0) return;

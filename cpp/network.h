@@ -56,19 +56,21 @@ class Fan {
   };
 
   void add(std::shared_ptr<const Matrix> matrix, Vector bias);
-  // Cuts the work into units fit for that many threads. After the last `add`.
-  void cut(int threads);
+  // Cuts the work into units fit for that many threads, each of a multiple of `grain` outputs. After the last `add`.
+  void cut(int threads, int grain = 1);
 
   int outputs() const { return outputs_; }
   std::size_t prepared_bytes() const { return prepared_bytes_; }
   const std::vector<Part>& parts() const { return parts_; }
   const std::vector<Unit>& units() const { return units_; }
   bool quantised() const;
-
-  // `prepared` holds, for each preparation, those of all rows.
-  void prepare(const float* x, int row, int rows, std::uint8_t* prepared) const;
-  void multiply(const Unit& unit, const std::uint8_t* prepared, int rows, float* out, std::size_t stride) const;
   std::size_t bytes() const;
+
+  // Prepares numbers [begin, end) of a row, which x holds (as Matrix::prepare). `prepared` holds, for each preparation,
+  // those of all rows.
+  void prepare(const float* x, std::int64_t begin, std::int64_t end, int row, int rows, std::uint8_t* prepared) const;
+  // out[row * stride + output], counted from the unit's own part.
+  void multiply(const Unit& unit, const std::uint8_t* prepared, int rows, float* out, std::size_t stride) const;
 
  private:
   std::vector<Part> parts_;
@@ -77,6 +79,8 @@ class Fan {
   int outputs_ = 0;
   std::size_t prepared_bytes_ = 0;
 };
+
+constexpr int kPreparedTogether = 32;  // numbers that must be prepared by one thread
 
 struct Layer {
   Vector attn_norm, q_norm, k_norm, mlp_norm;

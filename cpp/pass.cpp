@@ -6,7 +6,8 @@
 namespace headstart {
 namespace {
 
-constexpr int kBand = 256;  // rows that go through the layers together; more take turns
+constexpr int kBand = 256;     // rows that go through the layers together; more take turns
+constexpr int kRowBlock = 16;  // rows of a prompt that one thread projects
 
 }  // namespace
 
@@ -16,11 +17,12 @@ Runner::Runner(const Network& network, Cache& cache, Pool& pool, Isa isa)
       group_size_(shape_.head_count / shape_.kv_head_count),
       pieces_((group_size_ + vectors_.queries - 1) / vectors_.queries),
       piece_size_((group_size_ + pieces_ - 1) / pieces_), hidden_(padded_to_lanes(shape_.hidden_size)),
-      intermediate_(padded_to_lanes(shape_.intermediate_size)),
-      heads_(padded_to_lanes(shape_.head_count * shape_.head_size)), threads_(pool.threads()) {
+      heads_(padded_to_lanes(shape_.head_count * shape_.head_size)), piecewise_(piecewise()),
+      threads_(pool.threads()) {
   for (Thread& thread : threads_) {
     thread.vector.grow(std::max({hidden_, heads_, network.layers.at(0).qkv.outputs()}));
     thread.scratch.grow(kScratchFloats);
+    thread.queries.grow(static_cast<std::size_t>(kMostQueries) * shape_.head_size);
     thread.state.grow(state_floats(kMostQueries, cache.shape().padded()));
   }
 }
@@ -63,11 +65,10 @@ void Runner::make_room() {
     qkv = std::max(qkv, l.qkv.outputs());
   }
   prepared_.grow(rows * prepared);
+  activated_.grow(rows * prepared);
   qkv_.grow(rows * qkv);
   for (Buffer<float>* buffer : {&x_, &y_}) buffer->grow(rows * hidden_);
-  for (Buffer<float>* buffer : {&query_, &attended_}) buffer->grow(rows * heads_);
-  gate_up_.grow(rows * 2 * intermediate_);
-  act_.grow(rows * intermediate_);
+  attended_.grow(rows * heads_);
 }
 
 // Tiles of rows, and what each row sees.
@@ -75,8 +76,7 @@ void Runner::place_groups() {
   groups_.clear();
   pages_.clear();
   views_.clear();
-  group_of_.resize(count_);
-  const int most = std::max(vectors_.queries / group_size_, 1);
+  const int most = tile_rows();
   for (int row = 0; row < count_; ++row) {
     const Row& r = (*rows_)[first_ + row];
     views_.push_back({0, r.run, r.position + 1, r.tail.data()});
@@ -91,13 +91,29 @@ void Runner::place_groups() {
       const int kept = r.sequence->length, pending = static_cast<int>(r.sequence->parents.size());
       groups_.push_back({row, 1, static_cast<int>(pages_.size()) - 1, kept, kept + pending});
     }
-    group_of_[row] = static_cast<int>(groups_.size()) - 1;
   }
+}
+
+// As many as a tile holds, or fewer where that leaves threads without work and there is little to read twice.
+int Runner::tile_rows() const {
+  int most = std::max(vectors_.queries / group_size_, 1), longest = 0;
+  for (int row = first_; row < first_ + count_; ++row) longest = std::max(longest, (*rows_)[row].position);
+  const int units = shape_.kv_head_count * pieces_ * (longest / kChunk + 1);
+  while (most > 1 && units * ((count_ + most - 1) / most) < 2 * pool_.threads()) most = (most + 1) / 2;
+  return most;
 }
 
 template <class Work>
 void Runner::each_row(const Work& work) {
+  ++step_;
   pool_.each(count_, [&](std::int64_t row, int thread) { work(static_cast<int>(row), threads_[thread]); });
+}
+
+// Lines that other threads have written: asked for all at once, they come in the time of a few.
+void Runner::fetch(const void* memory, std::size_t bytes) {
+  constexpr std::size_t most = 32 * 1024;
+  for (std::size_t line = 0; line < bytes && bytes <= most; line += 64)
+    __builtin_prefetch(static_cast<const char*>(memory) + line);
 }
 
 void Runner::check(const float* x, int size, int row) {
@@ -106,60 +122,86 @@ void Runner::check(const float* x, int size, int row) {
 
 void Runner::norm_and_prepare(const Vector& weight, const float* add, const Fan& next) {
   each_row([&](int row, Thread& thread) {
-    float* x = x_.data() + row * hidden_;
-    float* normed = thread.vector.data();
-    if (!vectors_.norm(x, add ? add + row * hidden_ : nullptr, weight.data(), shape_.hidden_size,
-                       shape_.norm_epsilon, normed))
-      bad_[first_ + row] = true;
-    next.prepare(normed, row, count_, prepared_.data());
+    norm(weight, add, row, thread);
+    next.prepare(thread.vector.data(), 0, shape_.hidden_size, row, count_, prepared_.data());
+  });
+}
+
+// To the thread's vector.
+void Runner::norm(const Vector& weight, const float* add, int row, Thread& thread) {
+  if (add) {
+    add += row * hidden_;
+    if (thread.step != step_) fetch(add, hidden_ * sizeof(float));
+    if (row + 1 < count_) fetch(add + hidden_, hidden_ * sizeof(float));
+    thread.step = step_;
+  }
+  if (!vectors_.norm(x_.data() + row * hidden_, add, weight.data(), shape_.hidden_size, shape_.norm_epsilon,
+                     thread.vector.data()))
+    bad_[first_ + row] = true;
+}
+
+// Calls work(unit, thread) for the first `units` of a fan, the activations at hand.
+template <class Work>
+void Runner::each_unit(const Fan& fan, std::int64_t units, int rows, const Work& work) {
+  ++step_;
+  pool_.each(units, [&](std::int64_t unit, int index) {
+    Thread& thread = threads_[index];
+    if (thread.step != step_) fetch(prepared_.data(), fan.prepared_bytes() * rows);
+    thread.step = step_;
+    work(fan.units()[unit], thread);
   });
 }
 
 void Runner::multiply(const Fan& fan, float* out) {
-  const auto& units = fan.units();
-  pool_.each(static_cast<std::int64_t>(units.size()), [&](std::int64_t unit, int) {
-    fan.multiply(units[unit], prepared_.data(), count_, out, fan.outputs());
+  each_unit(fan, static_cast<std::int64_t>(fan.units().size()), count_, [&](const Fan::Unit& unit, Thread&) {
+    fan.multiply(unit, prepared_.data(), count_, out + unit.part->first, fan.outputs());
   });
 }
 
 void Runner::attention(int index) {
   const Layer& layer = network_.layers[index];
   multiply(layer.qkv, qkv_.data());
-  each_row([&](int row, Thread& thread) { project(index, row, thread); });
+  // By heads, and for rows whose keys share no lines, so that threads do not write to the same ones.
+  const int blocks = (count_ + kRowBlock - 1) / kRowBlock;
+  pool_.each(shape_.kv_head_count * blocks, [&](std::int64_t unit, int thread) {
+    const int head = static_cast<int>(unit) / blocks, begin = static_cast<int>(unit) % blocks * kRowBlock;
+    project(index, head, begin, std::min(begin + kRowBlock, count_), threads_[thread]);
+  });
   cut_attention(index);
   pool_.each(static_cast<std::int64_t>(units_.size()), [&](std::int64_t unit, int thread) {
     attend(index, units_[unit], threads_[thread]);
+    join(layer.o, units_[unit].joint);
   });
-  pool_.each(static_cast<std::int64_t>(joints_.size()), [&](std::int64_t joint, int) { join(joints_[joint]); });
-  each_row([&](int row, Thread&) {
-    const float* x = attended_.data() + row * heads_;
-    check(x, heads_, row);
-    layer.o.prepare(x, row, count_, prepared_.data());
-  });
+  if (!piecewise_)
+    each_row([&](int row, Thread&) {
+      const float* x = attended_.data() + row * heads_;
+      layer.o.prepare(x, 0, shape_.head_count * shape_.head_size, row, count_, prepared_.data());
+    });
   multiply(layer.o, y_.data());
 }
 
+// A unit of the gate brings the same outputs of `up` along, and prepares what `down` reads.
 void Runner::mlp(const Layer& layer) {
-  // A unit of the gate brings the same outputs of `up` along.
   const auto& gate = layer.gate_up.parts()[0];
   const auto& up = layer.gate_up.parts()[1];
   const auto& units = layer.gate_up.units();
   const auto ours = std::count_if(units.begin(), units.end(), [&](const Fan::Unit& u) { return u.part == &gate; });
-  pool_.each(ours, [&](std::int64_t unit, int) {
-    const auto [part, begin, end] = units[unit];
-    layer.gate_up.multiply(units[unit], prepared_.data(), count_, gate_up_.data(), 2 * intermediate_);
-    layer.gate_up.multiply({&up, begin, end}, prepared_.data(), count_, gate_up_.data(), 2 * intermediate_);
-    for (int row = 0; row < count_; ++row) {
-      const float* x = gate_up_.data() + row * 2 * intermediate_ + begin;
-      vectors_.swiglu(x, x + intermediate_, static_cast<int>(end - begin),
-                      act_.data() + row * intermediate_ + begin);
+  each_unit(layer.gate_up, ours, count_, [&](const Fan::Unit& unit, Thread& thread) {
+    const int size = static_cast<int>(unit.end - unit.begin), stride = padded_to_lanes(size);
+    thread.products.grow(static_cast<std::size_t>(2) * count_ * stride);
+    float* x = thread.products.data();
+    float* y = x + static_cast<std::size_t>(count_) * stride;
+    layer.gate_up.multiply(unit, prepared_.data(), count_, x - unit.begin, stride);
+    layer.gate_up.multiply({&up, unit.begin, unit.end}, prepared_.data(), count_, y - unit.begin, stride);
+    for (int row = 0; row < count_; ++row, x += stride, y += stride) {
+      std::fill(x + size, x + stride, 0.0f);
+      std::fill(y + size, y + stride, 0.0f);
+      vectors_.swiglu(x, y, size, x);
+      check(x, size, row);
+      layer.down.prepare(x, unit.begin, unit.end, row, count_, activated_.data());
     }
   });
-  each_row([&](int row, Thread&) {
-    const float* x = act_.data() + row * intermediate_;
-    check(x, intermediate_, row);
-    layer.down.prepare(x, row, count_, prepared_.data());
-  });
+  std::swap(prepared_, activated_);
   multiply(layer.down, y_.data());
 }
 
@@ -182,11 +224,9 @@ void Runner::head() {
     }
   const int rows = static_cast<int>(wanted.size());
   each_row([&](int row, Thread& thread) {
-    float* normed = thread.vector.data();
-    if (!vectors_.norm(x_.data() + row * hidden_, y_.data() + row * hidden_, network_.final_norm.data(),
-                       shape_.hidden_size, shape_.norm_epsilon, normed))
-      bad_[first_ + row] = true;
-    if (order[row] >= 0) network_.head.prepare(normed, order[row], rows, prepared_.data());
+    norm(network_.final_norm, y_.data(), row, thread);
+    if (order[row] >= 0)
+      network_.head.prepare(thread.vector.data(), 0, shape_.hidden_size, order[row], rows, prepared_.data());
   });
   tap(shape_.layer_count);
   if (rows > 0) score(wanted);
@@ -198,13 +238,13 @@ void Runner::score(const std::vector<int>& wanted) {
   float* logits = result_->logits.data() + static_cast<std::size_t>(place) * shape_.vocab_size;
   const auto& units = network_.head.units();
   bests_.resize(units.size() * rows);
-  pool_.each(static_cast<std::int64_t>(units.size()), [&](std::int64_t unit, int) {
-    const auto [part, begin, end] = units[unit];
-    network_.head.multiply(units[unit], prepared_.data(), rows, logits, shape_.vocab_size);
+  each_unit(network_.head, static_cast<std::int64_t>(units.size()), rows, [&](const Fan::Unit& unit, Thread&) {
+    network_.head.multiply(unit, prepared_.data(), rows, logits, shape_.vocab_size);
     for (int r = 0; r < rows; ++r) {
-      Best best = vectors_.best(logits + static_cast<std::size_t>(r) * shape_.vocab_size + begin, end - begin);
-      best.id += begin;
-      bests_[unit * rows + r] = best;
+      const float* row = logits + static_cast<std::size_t>(r) * shape_.vocab_size;
+      Best best = vectors_.best(row + unit.begin, unit.end - unit.begin);
+      best.id += unit.begin;
+      bests_[(&unit - units.data()) * rows + r] = best;
     }
   });
   for (int r = 0; r < rows; ++r) {

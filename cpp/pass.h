@@ -2,7 +2,9 @@
 // works on rows one by one, or promises the same itself (Matrix, attend). Knows nothing of handles, locks or Python.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
 #include "cache.h"
@@ -55,22 +57,31 @@ class Runner {
   };
   // Chunks [first, last] of positions for one group and one piece of its query heads.
   struct Unit {
-    int group, piece, first, last;
+    int group, piece, first, last, joint;
     std::size_t state;  // where in state_ its partial softmax stands
   };
-  struct Joint {  // units of the same group and piece
+  // Units of the same group and piece.
+  struct Joint {
+    Joint(int first_unit, int units) : first(first_unit), count(units) {}
     int first, count;
+    std::atomic<int> done = 0;
   };
-  struct Thread {
-    Buffer<float> vector, scratch, state;
+  struct alignas(64) Thread {
+    Buffer<float> vector, scratch, state, queries, products;
+    std::uint64_t step = 0;  // the last one that it has begun
   };
 
   void band(int first, int count);
   void make_room();
   void place_groups();
+  int tile_rows() const;
   template <class Work>
   void each_row(const Work& work);
   void check(const float* x, int size, int row);
+  static void fetch(const void* memory, std::size_t bytes);
+  void norm(const Vector& weight, const float* add, int row, Thread& thread);
+  template <class Work>
+  void each_unit(const Fan& fan, std::int64_t units, int rows, const Work& work);
   void norm_and_prepare(const Vector& weight, const float* add, const Fan& next);
   void multiply(const Fan& fan, float* out);
   void mlp(const Layer& layer);
@@ -79,19 +90,17 @@ class Runner {
   void score(const std::vector<int>& wanted);
 
   void attention(int index);
-  void project(int index, int row, Thread& thread);
+  void project(int index, int head, int begin, int end, Thread& thread);
   void turn(const Vector& norm, float* head, int position, Thread& thread);
-  void store_query(int row, const float* q);
-  void store_pair(int index, int row, const float* k, const float* v, Thread& thread);
-  template <class Number>
-  void store_heads(int index, int row, const Number* k, const Number* v);
+  void store_pair(int index, int head, int row, const float* k, const float* v, Thread& thread);
   void cut_attention(int index);
   void attend(int index, const Unit& unit, Thread& thread);
-  void join(const Joint& joint);
+  const float* queries(int index, const Unit& unit, Thread& thread) const;
+  void join(const Fan& next, int index);
+  bool piecewise() const;
   // Query heads come in pieces small enough for a tile, each of one kv head.
   int piece_heads(int piece) const;
   int piece_first(int piece) const;
-  float* queries_of(const Group& group, int piece);
 
   const Network& network_;
   const Shape& shape_;
@@ -100,7 +109,8 @@ class Runner {
   const Vectors& vectors_;
   Rope rope_;
   int group_size_, pieces_, piece_size_;  // query heads of a kv head, the pieces they are cut into, heads of a piece
-  int hidden_, intermediate_, heads_;     // padded widths: hidden state, MLP, all query heads
+  int hidden_, heads_;                    // padded widths: hidden state, all query heads
+  bool piecewise_;                        // attention prepares what it has joined
 
   // Of the pass at hand.
   const std::vector<Row>* rows_ = nullptr;
@@ -110,12 +120,12 @@ class Runner {
   std::vector<std::vector<const std::byte*>> pages_;  // of each sequence
   std::vector<View> views_;
   std::vector<Group> groups_;
-  std::vector<int> group_of_;  // of each row
   std::vector<Unit> units_;
-  std::vector<Joint> joints_;
+  std::deque<Joint> joints_;
   std::vector<Best> bests_;
-  Buffer<float> x_, y_, qkv_, query_, attended_, gate_up_, act_, state_;
-  Buffer<std::uint8_t> prepared_;
+  std::uint64_t step_ = 0;  // counts products
+  Buffer<float> x_, y_, qkv_, attended_, state_;
+  Buffer<std::uint8_t> prepared_, activated_;  // what the next product reads, and what the one after it will
   std::vector<Thread> threads_;
 };
 

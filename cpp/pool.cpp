@@ -1,16 +1,16 @@
 #include "pool.h"
 
-#include <algorithm>
 #include <cassert>
 #include <chrono>
 
 namespace headstart {
 namespace {
 
-constexpr std::uint64_t kNext = 0xffffffff;
-constexpr std::int64_t kMost = 1 << 30;  // leaves the counter room for late claims
-constexpr int kSpins = 2000;             // some tens of microseconds
+constexpr std::int64_t kMost = std::int64_t{1} << 31;
+constexpr int kSpins = 2000;  // some tens of microseconds
 constexpr auto kYields = std::chrono::milliseconds(2);
+
+constexpr std::uint64_t stretch(std::uint64_t begin, std::uint64_t end) { return begin << 32 | end; }
 
 void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -35,12 +35,31 @@ bool wait(const Ready& ready, std::chrono::nanoseconds limit) {
   return true;
 }
 
-// Of a share: whether every unit has been claimed.
-bool spent(std::uint64_t ticket) { return (ticket & kNext) >= ticket >> 32; }
-
 }  // namespace
 
-Pool::Pool(int threads) : shares_(threads) {
+bool Pool::Stretch::empty() const {
+  const std::uint64_t now = units.load();
+  return now >> 32 >= (now & 0xffffffff);
+}
+
+// -1: there is none left.
+std::int64_t Pool::Stretch::take_first() {
+  std::uint64_t now = units.load(std::memory_order_relaxed);
+  do {
+    if (now >> 32 >= (now & 0xffffffff)) return -1;
+  } while (!units.compare_exchange_weak(now, now + stretch(1, 0), std::memory_order_acquire, std::memory_order_relaxed));
+  return static_cast<std::int64_t>(now >> 32);
+}
+
+std::int64_t Pool::Stretch::take_last() {
+  std::uint64_t now = units.load(std::memory_order_relaxed);
+  do {
+    if (now >> 32 >= (now & 0xffffffff)) return -1;
+  } while (!units.compare_exchange_weak(now, now - 1, std::memory_order_acquire, std::memory_order_relaxed));
+  return static_cast<std::int64_t>(now & 0xffffffff) - 1;
+}
+
+Pool::Pool(int threads) : threads_(threads), stretches_(new Stretch[threads]) {
   try {
     for (int thread = 1; thread < threads; ++thread) helpers_.emplace_back([this, thread] { help(thread); });
   } catch (...) {
@@ -56,57 +75,53 @@ void Pool::stop() {
   ++bell_;
   bell_.notify_all();
   for (auto& helper : helpers_) helper.join();
-  helpers_.clear();
 }
 
 void Pool::run(std::int64_t units, Call call, const void* work) {
-  assert(units < kMost && "a step of a pass has fewer units than the counter holds");
+  assert(units < kMost && "a step of a pass has fewer units than a stretch can name");
   call_ = call;
   work_ = work;
   done_.store(0, std::memory_order_relaxed);
-  // Sequentially consistent, like the counter of sleepers: either we see a sleeper, or it sees the units.
-  const std::int64_t count = threads();
-  for (std::int64_t i = 0; i < count; ++i)
-    shares_[i].ticket.store(static_cast<std::uint64_t>(units * (i + 1) / count) << 32 | (units * i / count));
+  // Sequentially consistent, like the counter of sleepers: either we see a sleeper, or it sees its units.
+  for (int thread = 0; thread < threads_; ++thread)
+    stretches_[thread].units.store(stretch(units * thread / threads_, units * (thread + 1) / threads_));
   if (sleepers_.load() > 0) {
     ++bell_;
     bell_.notify_all();
   }
-  while (claim(0)) {
-  }
-  wait([&] { return done_.load(std::memory_order_acquire) == units; }, std::chrono::nanoseconds::max());
+  const std::int64_t ours = work_off(0);
+  wait([&] { return ours + done_.load(std::memory_order_acquire) == units; }, std::chrono::nanoseconds::max());
 }
 
-// Does one unit, if one is left: of the thread's own share first.
-bool Pool::claim(int thread) {
-  const int count = threads();
-  for (int i = 0; i < count; ++i) {
-    auto& share = shares_[(thread + i) % count].ticket;
-    if (spent(share.load())) continue;
-    const std::uint64_t ticket = share.fetch_add(1, std::memory_order_acquire);
-    if (spent(ticket)) continue;
-    call_(work_, static_cast<std::int64_t>(ticket & kNext), thread);
-    done_.fetch_add(1, std::memory_order_release);
+// Does units until nobody has one left; returns how many. A unit taken belongs to the step that is going on: it cannot
+// end before that unit is done.
+std::int64_t Pool::work_off(int thread) {
+  std::int64_t count = 0;
+  const auto work = [&](std::int64_t unit) {
+    if (unit < 0) return false;
+    call_(work_, unit, thread);
+    ++count;
     return true;
+  };
+  while (work(stretches_[thread].take_first())) {
   }
-  return false;
-}
-
-bool Pool::idle() const {
-  return std::all_of(shares_.begin(), shares_.end(), [](const Share& s) { return spent(s.ticket.load()); });
+  for (int other = 1; other < threads_; ++other)
+    while (work(stretches_[(thread + other) % threads_].take_last())) {
+    }
+  return count;
 }
 
 void Pool::help(int thread) {
   while (!stopping_) {
-    if (claim(thread)) continue;
-    if (!wait([&] { return !idle() || stopping_; }, kYields)) rest();
+    if (const std::int64_t count = work_off(thread)) done_.fetch_add(count, std::memory_order_release);
+    if (!wait([&] { return !stretches_[thread].empty() || stopping_; }, kYields)) rest(thread);
   }
 }
 
-void Pool::rest() {
+void Pool::rest(int thread) {
   const std::uint32_t bell = bell_.load();
   ++sleepers_;
-  if (idle() && !stopping_) bell_.wait(bell);
+  if (stretches_[thread].empty() && !stopping_) bell_.wait(bell);
   --sleepers_;
 }
 

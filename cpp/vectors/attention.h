@@ -44,12 +44,16 @@ void score_group(const T* keys, const T* ahead, int head_size, const float* quer
   }
 }
 
-// What is read after the values of a page: those of the next one, or the keys of the next chunk.
+// Pages that are asked for before their turn: memory answers in the time that it takes to work through one or two.
+constexpr int kPagesAhead = 2;
+
+// What is read some pages after the values of a page: other values of its chunk, keys of the next one, or another tile.
 template <class T>
 inline const T* after_values(const Tile& tile, int page) {
-  const bool last = (page + 1) * kPage % kChunk == 0;
-  page = std::min(page + 1, (tile.slots - 1) / kPage);
-  return reinterpret_cast<const T*>(tile.pages[page] + (last ? tile.keys : tile.values));
+  constexpr int chunk_pages = kChunk / kPage;
+  const int later = page + kPagesAhead;
+  if (later > (tile.slots - 1) / kPage) return reinterpret_cast<const T*>(tile.next);
+  return reinterpret_cast<const T*>(tile.pages[later] + (later / chunk_pages > page / chunk_pages ? tile.keys : tile.values));
 }
 
 // sums[q] += weights[q][i] * value of slot + i, for `columns` registers of the values' numbers.
@@ -151,10 +155,13 @@ class Attention {
     return keys + slot % kPage / kLanes * kLanes * tile_.head_size;
   }
 
-  // The part of a slot's page of values that is as far from its start as a group is from that of its keys.
-  const T* values(int slot, int group) const {
+  // What is read some pages after the keys at `at`, of those at [first, run): other keys, or the first values.
+  const T* after_keys(int at, int first, int run) const {
+    const int later = at + kPagesAhead * kPage - (run + kPage - 1) / kPage * kPage;
+    if (later < 0) return group(start_ + at + kPagesAhead * kPage);
+    const int slot = std::min(start_ + first / kPage * kPage + later, tile_.slots - 1);
     const T* values = reinterpret_cast<const T*>(tile_.pages[slot / kPage] + tile_.values);
-    return values + group % kPage / kLanes * kLanes * tile_.head_size;
+    return values + at % kPage / kLanes * kLanes * tile_.head_size;
   }
 
   void score(int slot, const T* ahead, float* out, int stride) const {
@@ -169,8 +176,7 @@ class Attention {
         run = std::max(run, parts_[r].run);
       }
     for (int at = first / kLanes * kLanes; at < run; at += kLanes)
-      score(start_ + at, at + kPage < run ? group(start_ + at + kPage) : values(start_ + first, at), scores_ + at,
-            kChunk);
+      score(start_ + at, after_keys(at, first, run), scores_ + at, kChunk);
   }
 
   void score_tails() {

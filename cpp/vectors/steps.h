@@ -104,7 +104,8 @@ void swiglu(const float* gate, const float* up, int size, float* out) {
 template <class S>
 bool finite(const float* x, int size) {
   auto bad = S::set(0.0f);
-  for (int i = 0; i < size; i += S::width) {
+  int i = 0;
+  for (; i + S::width <= size; i += S::width) {
     const auto v = S::load(x + i);
     bad = S::add(bad, S::sub(v, v));
   }
@@ -112,6 +113,7 @@ bool finite(const float* x, int size) {
   S::store(lane, bad);
   float sum = 0;
   for (const float l : lane) sum += l;
+  for (; i < size; ++i) sum += x[i] - x[i];
   return sum == 0;
 }
 
@@ -119,13 +121,21 @@ template <class S>
 bool to_half(const float* x, int size, std::uint16_t* out) {
   constexpr float most = 65504.0f;
   auto beyond = S::set(0.0f);
-  for (int i = 0; i < size; i += S::width) {
-    const auto v = S::load(x + i);
+  const auto convert = [&](const float* from, std::uint16_t* to) {
+    const auto v = S::load(from);
     const auto near = S::min(S::set(most), S::max(S::set(-most), v));
     beyond = S::max(beyond, S::max(S::sub(v, near), S::sub(near, v)));
-    S::store(out + i, near);
+    S::store(to, near);
+  };
+  int i = 0;
+  for (; i + S::width <= size; i += S::width) convert(x + i, out + i);
+  float lane[S::width] = {};
+  if (i < size) {
+    std::uint16_t halves[S::width];
+    std::memcpy(lane, x + i, (size - i) * sizeof(float));
+    convert(lane, halves);
+    std::memcpy(out + i, halves, (size - i) * sizeof(std::uint16_t));
   }
-  float lane[S::width];
   S::store(lane, beyond);
   for (const float l : lane)
     if (l > 0) return false;

@@ -32,6 +32,7 @@ struct Tile {
   int rows, heads;     // queries = rows * heads, a row's together
   const View* views;   // of each row
   const float* query;  // [head_size][queries], scaled
+  const std::byte* next;  // what is read after this tile's last page, asked for in time
 
   int queries() const { return rows * heads; }
 };
@@ -56,7 +57,7 @@ struct Vectors {
   bool (*norm)(float* x, const float* add, const float* weight, int size, float epsilon, float* out);
   // out = gate / (1 + exp(-gate)) * up
   void (*swiglu)(const float* gate, const float* up, int size, float* out);
-  bool (*finite)(const float* x, int size);
+  bool (*finite)(const float* x, int size);  // of any size
   // float32 -> half precision, nearest even. False if a number is beyond its range; it becomes the largest.
   bool (*to_half)(const float* x, int size, std::uint16_t* out);
   // The partial softmax of the keys at positions [256 * chunk, 256 * (chunk + 1)); [0] float32 cache, [1] half.
