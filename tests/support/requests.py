@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from headstart.grammar import Grammar
 from headstart.protocols import Model
 from headstart.request import Request
 from headstart.result import Result
-from headstart.toy import random_world
+from headstart.toy import TableModel, random_world
 from support.kit import Scripted, random_model
 from support.other import Other
 from support.tiny import tiny_tokenizer
@@ -55,7 +55,7 @@ def model_of(name: str) -> tuple[Model, Any]:
     """A model and its tokenizer by name: an untrained pair, one with a window of 8, or a table."""
     if name == "table":
         world = random_world(12, seed=4)
-        return world.model(), world.tokenizer()
+        return TableModel(lru_cache(4096)(world.target), 12), world.tokenizer()
     return random_model(seed=2, window=8 if name == "window" else None), tiny_tokenizer()
 
 
