@@ -130,7 +130,7 @@ class Controller:
             survival[node] = survival[parent] * chance
         order = sorted(range(len(draft)), key=lambda node: (-survival[node], node))
         size = self._best_size([survival[node] for node in order])
-        return draft.only(sorted(order[:size]))
+        return draft if size == len(draft) else draft.only(sorted(order[:size]))
 
     def observe_round(self, rows: int, seconds: float) -> None:
         """Take the time of one round of the whole batch."""

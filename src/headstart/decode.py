@@ -100,7 +100,10 @@ def fit(draft: Draft, budget: int, vocab_size: int) -> Draft:
 
 def forced(request: Request, budget: int) -> Draft:
     """Text that the grammar leaves no choice about is drafted without asking the drafter, if the rule takes such drafts."""
-    draft = Draft.chain(request.matcher.forced(request.output)[:budget] if request.matcher is not None else [])
+    tokens = request.matcher.forced(request.output)[:budget] if request.matcher is not None else []
+    if not tokens:
+        return EMPTY
+    draft = Draft.chain(tokens)
     try:
         request.rule(draft)
     except RefusedError:
