@@ -49,7 +49,8 @@ def step(target: Model, requests: Sequence[Request], controller: Controller) -> 
             request.recorder.round(request, draft, laws.seen, verdict, committed)
         observe(request, committed, rows)
         target.keep(request.sequence, kept)
-        controller.observe_verdict(request, draft, verdict)
+        if request.guessed:
+            controller.observe_verdict(request, draft, verdict)
     controller.observe_round(len(batch.tokens), time.perf_counter() - drafted)
     share = (drafted - begin, passed - drafted, time.perf_counter() - passed)
     for request in requests:
@@ -68,9 +69,11 @@ def propose(request: Request, target: Model, controller: Controller) -> Draft:
 
     def made(drafter: Drafter) -> Draft:
         begin = time.perf_counter()
-        draft = forced(request, budget) or fit(drafter.propose(request, budget), budget, target.vocab_size)
-        draft = admitted(request, draft)
+        if draft := forced(request, budget):
+            return draft
+        draft = admitted(request, fit(drafter.propose(request, budget), budget, target.vocab_size))
         request.rule(draft)
+        request.guessed = True
         controller.observe_draft(request, draft, time.perf_counter() - begin)
         return controller.trim(request, draft)
 

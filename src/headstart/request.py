@@ -65,6 +65,7 @@ class Request:
     sequence: int = -1
     round: int = 0
     coins: Coins = field(init=False)
+    guessed: bool = False  # whether this round's draft is the drafter's own: a grammar's teaches nothing about it
     rule_name: str | None = None
     origins: list[Kind] = field(default_factory=list)
     statistics: Statistics = field(default_factory=Statistics)
@@ -83,6 +84,7 @@ class Request:
     def begin_round(self) -> None:
         """Give the round its own coins."""
         self.coins = self.make_coins(self.round)
+        self.guessed = False
 
     @property
     def output(self) -> list[int]:
