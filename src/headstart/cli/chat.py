@@ -87,13 +87,17 @@ class _Conversation:
         interactive = sys.stdin.isatty()
         if interactive:
             print(f"{self.engine.name}. {HELP}.", file=sys.stderr)
-        while (line := _next_line(interactive)) is not None:
-            if line.startswith("/"):
-                if line == "/exit":
+        while True:
+            try:
+                line = _next_line(interactive)
+                if line is None or line == "/exit":
                     return
-                self._command(line)
-            elif line:
-                self._turn(line)
+                if line.startswith("/"):
+                    self._command(line)
+                elif line:
+                    self._turn(line)
+            except KeyboardInterrupt:  # on an unfinished message, or between an answer and the next one
+                print(f"\n{HELP}", file=sys.stderr)
 
     def _command(self, line: str) -> None:
         if line == "/reset":
@@ -109,23 +113,22 @@ class _Conversation:
 
     def _turn(self, line: str) -> None:
         """Answer one message; one that cannot be answered is as if it had not been said."""
-        self.said.append({"role": "user", "content": line})
+        asked = [*self.said, {"role": "user", "content": line}]
         try:
-            self.results.append(self._answer())
+            result = self._answer(asked)
         except HeadstartError as error:
-            self.said.pop()
             print(f"headstart: {error}", file=sys.stderr)
         except KeyboardInterrupt:
-            self.said.pop()
             print("stopped before an answer began", file=sys.stderr)
         else:
-            self.said.append({"role": "assistant", "content": self.results[-1].text})
+            self.results.append(result)
+            self.said = [*asked, {"role": "assistant", "content": result.text}]
 
-    def _answer(self) -> Result:
+    def _answer(self, asked: list[dict[str, str]]) -> Result:
         from headstart.cli.terminal import Writer, follow
 
         writer = Writer(show_origin=self.show_origin, legend=not self.results)
-        with self.engine.stream(list(self.said)) as stream:
+        with self.engine.stream(asked) as stream:
             follow(stream, writer)
         return stream.result
 
@@ -140,18 +143,15 @@ class _Conversation:
 
 
 def _next_line(interactive: bool) -> str | None:
-    """The next message, or None at the end; Ctrl-C on an unfinished one only throws it away."""
-    while True:
-        try:
-            if interactive:
-                import readline  # noqa: F401 - input() then edits and recalls lines
+    """The next message, or None at the end."""
+    try:
+        if interactive:
+            import readline  # noqa: F401 - input() then edits and recalls lines
 
-                return input("> ").strip()
-            line = sys.stdin.buffer.readline()
-            return line.decode("utf-8").strip() if line else None
-        except EOFError:
-            return None
-        except UnicodeDecodeError:
-            raise InputError("stdin is not UTF-8 text; convert it, for example with iconv") from None
-        except KeyboardInterrupt:
-            print(f"\n{HELP}", file=sys.stderr)
+            return input("> ").strip()
+        line = sys.stdin.buffer.readline()
+        return line.decode("utf-8").strip() if line else None
+    except EOFError:
+        return None
+    except UnicodeDecodeError:
+        raise InputError("stdin is not UTF-8 text; convert it, for example with iconv") from None
