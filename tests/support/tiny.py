@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -90,18 +91,19 @@ def plain_rope(head_size: int, *, interleaved: bool = True, base: float = 10000.
 
 
 def tiny_tokenizer(vocab: int = 300) -> Tokenizer:
-    """Byte-level tokenizer of exactly ``vocab`` tokens (at least 259): 3 special, 256 bytes, then merges."""
+    """Byte-level tokenizer of exactly ``vocab`` tokens (259 to 68139): 3 special, 256 bytes, then merges."""
     return gguf_tokenizer(tiny_vocabulary(vocab), vocab_size=vocab, source="tiny")
 
 
 def tiny_vocabulary(vocab: int = 300) -> dict[str, Any]:
     """The same as GGUF metadata."""
     letters = [chr(code) for code in _byte_letters()]
-    merges = _COMMON_PAIRS + [f"{a} {b}" for a in "abcdefghijklmnopqrstuvwxyz" for b in "0123456789"]
-    merges = merges[: vocab - len(SPECIALS) - len(letters)]
+    pairs = [f"{a} {b}" for a in "abcdefghijklmnopqrstuvwxyz" for b in "0123456789"]
+    longer = (f"{a[::2]} {b[::2]}" for a in pairs for b in pairs)
+    merges = list(islice(chain(_COMMON_PAIRS, pairs, longer), vocab - len(SPECIALS) - len(letters)))
     tokens = SPECIALS + letters + [merge.replace(" ", "") for merge in merges]
     if len(tokens) != vocab:
-        raise ValueError(f"a tiny vocabulary has 259 to 539 tokens, not {vocab}")
+        raise ValueError(f"a tiny vocabulary has 259 to 68139 tokens, not {vocab}")
     found = {
         "model": "gpt2",
         "pre": "gpt-2",
