@@ -36,8 +36,10 @@ class Packed final : public Matrix {
   }
 
   std::size_t prepared_bytes() const override {
-    return rounded(is_float(kind_) ? inputs * sizeof(float) : inputs / kBlock * sizeof(Activations));
+    return rounded(is_float(kind_) ? inputs * sizeof(float) : 2 * inputs / kBlock * sizeof(Activations));
   }
+
+  std::size_t always_read() const override { return is_float(kind_) ? prepared_bytes() : prepared_bytes() / 2; }
 
   int prepare_id() const override { return is_float(kind_) ? 0 : 1; }
 
@@ -46,7 +48,8 @@ class Packed final : public Matrix {
     if (is_float(kind_)) {
       std::memcpy(out + begin * sizeof(float), x, (end - begin) * sizeof(float));
     } else {
-      kernels_.quantise(x, end - begin, out + begin / kBlock * sizeof(Activations));
+      auto* blocks = reinterpret_cast<Activations*>(out) + begin / kBlock;
+      kernels_.quantise(x, end - begin, blocks, blocks + inputs / kBlock);
     }
   }
 

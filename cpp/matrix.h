@@ -45,6 +45,8 @@ class Matrix {
   // Bytes of prepared activations for one row (int8 blocks with scales and sums, or the floats themselves), a multiple
   // of 64.
   virtual std::size_t prepared_bytes() const = 0;
+  // How many of them, from the first on, every product reads.
+  virtual std::size_t always_read() const = 0;
   // Two matrices of equal prepare_id() and inputs share prepared activations (q, k and v; gate and up).
   virtual int prepare_id() const = 0;
   // x: `inputs` floats of one row -> out: prepared_bytes(), 64-byte aligned.

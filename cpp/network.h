@@ -69,6 +69,13 @@ class Fan {
   // Prepares numbers [begin, end) of a row, which x holds (as Matrix::prepare). `prepared` holds, for each preparation,
   // those of all rows.
   void prepare(const float* x, std::int64_t begin, std::int64_t end, int row, int rows, std::uint8_t* prepared) const;
+  // Calls work(offset, bytes) for each stretch of `prepared` that every product of `rows` rows reads.
+  template <class Work>
+  void each_read(int rows, const Work& work) const {
+    for (const Preparation& p : preparations_)
+      for (int row = 0; row < rows; ++row)
+        work(p.offset * rows + p.by->prepared_bytes() * row, p.by->always_read());
+  }
   // out[row * stride + output], counted from the unit's own part.
   void multiply(const Unit& unit, const std::uint8_t* prepared, int rows, float* out, std::size_t stride) const;
 

@@ -8,6 +8,7 @@ namespace {
 
 constexpr int kBand = 256;     // rows that go through the layers together; more take turns
 constexpr int kRowBlock = 16;  // rows of a prompt that one thread projects
+constexpr std::size_t kFetched = 32 * 1024;  // bytes that a thread asks for before it begins
 
 }  // namespace
 
@@ -111,8 +112,7 @@ void Runner::each_row(const Work& work) {
 
 // Lines that other threads have written: asked for all at once, they come in the time of a few.
 void Runner::fetch(const void* memory, std::size_t bytes) {
-  constexpr std::size_t most = 32 * 1024;
-  for (std::size_t line = 0; line < bytes && bytes <= most; line += 64)
+  for (std::size_t line = 0; line < bytes && bytes <= kFetched; line += 64)
     __builtin_prefetch(static_cast<const char*>(memory) + line);
 }
 
@@ -146,7 +146,8 @@ void Runner::each_unit(const Fan& fan, std::int64_t units, int rows, const Work&
   ++step_;
   pool_.each(units, [&](std::int64_t unit, int index) {
     Thread& thread = threads_[index];
-    if (thread.step != step_) fetch(prepared_.data(), fan.prepared_bytes() * rows);
+    if (thread.step != step_ && fan.prepared_bytes() * rows <= 2 * kFetched)
+      fan.each_read(rows, [&](std::size_t offset, std::size_t bytes) { fetch(prepared_.data() + offset, bytes); });
     thread.step = step_;
     work(fan.units()[unit], thread);
   });

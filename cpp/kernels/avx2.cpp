@@ -92,9 +92,29 @@ struct Avx2 {
     if (to == all) std::memcpy(out, all, count * sizeof(float));
   }
 
-  static void quantise(const float* x, std::int64_t inputs, std::uint8_t* out) {
-    auto* blocks = reinterpret_cast<Activations*>(out);
-    for (std::int64_t b = 0; b < inputs / kBlock; ++b) quantise_block(x + b * kBlock, blocks[b]);
+  static std::int32_t quantise_block(const float* x, Activations& out) {
+    const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
+    __m256i largest = _mm256_setzero_si256();  // as bits, which order like magnitudes and put infinities and NaN last
+    for (int i = 0; i < 4; ++i)
+      largest = _mm256_max_epu32(largest, _mm256_and_si256(_mm256_castps_si256(_mm256_loadu_ps(x + 8 * i)), magnitude));
+    const auto most = reduced(largest, [](__m128i a, __m128i b) { return _mm_max_epu32(a, b); });
+    const ActivationScale<Avx2> scale(std::bit_cast<float>(most));
+    __m256i codes[4] = {};
+    if (scale.inverse != 0.0f)
+      for (int i = 0; i < 4; ++i)
+        codes[i] = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8 * i), _mm256_set1_ps(scale.inverse)));
+    // Packing works within halves; the last step puts the fours back in order.
+    const __m256i packed =
+        _mm256_packs_epi16(_mm256_packs_epi32(codes[0], codes[1]), _mm256_packs_epi32(codes[2], codes[3]));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out.codes),
+                        _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+    const auto sum = [](__m128i a, __m128i b) { return _mm_add_epi32(a, b); };
+    out.first_sum = static_cast<std::int16_t>(reduced(_mm256_add_epi32(codes[0], codes[1]), sum));
+    out.sum = static_cast<std::int16_t>(out.first_sum + reduced(_mm256_add_epi32(codes[2], codes[3]), sum));
+    out.scale = scale.scale;
+    out.scaled_sum = scale.scale * static_cast<float>(out.sum);
+    const auto squares = [](__m256i a, __m256i b) { return _mm256_madd_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(a, b)); };
+    return reduced(_mm256_add_epi32(squares(codes[0], codes[1]), squares(codes[2], codes[3])), sum);
   }
 
  private:
@@ -165,29 +185,6 @@ struct Avx2 {
                           _mm256_maddubs_epi16(size.b, _mm256_sign_epi8(q, w.b))};
       sums[r] = j == 0 ? widened(small) : plus(sums[r], widened(small));
     });
-  }
-
-  static void quantise_block(const float* x, Activations& out) {
-    const __m256i magnitude = _mm256_set1_epi32(0x7fffffff);
-    __m256i largest = _mm256_setzero_si256();  // as bits, which order like magnitudes and put infinities and NaN last
-    for (int i = 0; i < 4; ++i)
-      largest = _mm256_max_epu32(largest, _mm256_and_si256(_mm256_castps_si256(_mm256_loadu_ps(x + 8 * i)), magnitude));
-    const auto most = reduced(largest, [](__m128i a, __m128i b) { return _mm_max_epu32(a, b); });
-    const ActivationScale<Avx2> scale(std::bit_cast<float>(most));
-    __m256i codes[4] = {};
-    if (scale.inverse != 0.0f)
-      for (int i = 0; i < 4; ++i)
-        codes[i] = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8 * i), _mm256_set1_ps(scale.inverse)));
-    // Packing works within halves; the last step puts the fours back in order.
-    const __m256i packed =
-        _mm256_packs_epi16(_mm256_packs_epi32(codes[0], codes[1]), _mm256_packs_epi32(codes[2], codes[3]));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out.codes),
-                        _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
-    const auto sum = [](__m128i a, __m128i b) { return _mm_add_epi32(a, b); };
-    out.first_sum = reduced(_mm256_add_epi32(codes[0], codes[1]), sum);
-    out.sum = out.first_sum + reduced(_mm256_add_epi32(codes[2], codes[3]), sum);
-    out.scale = scale.scale;
-    out.scaled_sum = scale.scale * static_cast<float>(out.sum);
   }
 
   template <class F>

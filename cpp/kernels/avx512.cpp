@@ -71,20 +71,7 @@ struct Avx512 {
     _mm512_mask_storeu_ps(out, static_cast<__mmask16>((1u << count) - 1), v);
   }
 
-  static void quantise(const float* x, std::int64_t inputs, std::uint8_t* out) {
-    auto* blocks = reinterpret_cast<Activations*>(out);
-    for (std::int64_t b = 0; b < inputs / kBlock; ++b) quantise_block(x + b * kBlock, blocks[b]);
-  }
-
- private:
-  static __m512i four(const std::int8_t* p) {
-    std::int32_t bytes;
-    std::memcpy(&bytes, p, sizeof bytes);
-    return _mm512_set1_epi32(bytes);
-  }
-  static __m128i sixteen(const std::uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
-
-  static void quantise_block(const float* x, Activations& out) {
+  static std::int32_t quantise_block(const float* x, Activations& out) {
     const __m512 a = _mm512_loadu_ps(x), b = _mm512_loadu_ps(x + 16);
     const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
     // Bits order like magnitudes and put infinities and NaN last.
@@ -99,11 +86,21 @@ struct Avx512 {
     }
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out.codes), _mm512_cvtepi32_epi8(first));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out.codes + 16), _mm512_cvtepi32_epi8(second));
-    out.first_sum = _mm512_reduce_add_epi32(first);
-    out.sum = out.first_sum + _mm512_reduce_add_epi32(second);
+    out.first_sum = static_cast<std::int16_t>(_mm512_reduce_add_epi32(first));
+    out.sum = static_cast<std::int16_t>(out.first_sum + _mm512_reduce_add_epi32(second));
     out.scale = scale.scale;
     out.scaled_sum = scale.scale * static_cast<float>(out.sum);
+    const __m512i both = _mm512_packs_epi32(first, second);
+    return _mm512_reduce_add_epi32(_mm512_madd_epi16(both, both));
   }
+
+ private:
+  static __m512i four(const std::int8_t* p) {
+    std::int32_t bytes;
+    std::memcpy(&bytes, p, sizeof bytes);
+    return _mm512_set1_epi32(bytes);
+  }
+  static __m128i sixteen(const std::uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
 };
 
 }  // namespace

@@ -68,14 +68,21 @@ constexpr std::size_t group_bytes(Kind kind, std::int64_t inputs) {
   return static_cast<std::size_t>((inputs + span - 1) / span) * chunk_bytes(f);
 }
 
-// 32 activations x, prepared for quantised weights: x is about scale * codes.
+// 32 activations x, prepared for quantised weights: x is about scale * codes. Where one number towers over the rest, so
+// that the others have few steps, what is left of x (x - scale * codes) is prepared once more, in the block's second
+// step, and added. A prepared row is its blocks, followed by as many second steps; of these only the marked are written.
 struct Activations {
   std::int8_t codes[kBlock];
   float scale;             // max |x| / 127
   float scaled_sum;        // scale * sum
-  std::int32_t sum;        // of codes
-  std::int32_t first_sum;  // of codes[0..15]
+  std::int16_t sum;        // of codes
+  std::int16_t first_sum;  // of codes[0..15]
+  std::int32_t second;     // 1 if there is a second step
 };
 static_assert(sizeof(Activations) == 48);
+
+// A block takes a second step if the mean square of its codes is below a twentieth of the largest's.
+// One without any codes (zero, or not finite) has none to gain.
+constexpr bool towers(std::int32_t squares) { return squares > 0 && 20 * squares < kBlock * 127 * 127; }
 
 }  // namespace headstart

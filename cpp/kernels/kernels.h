@@ -20,10 +20,12 @@ struct Product {
   std::size_t stride;  // floats between rows of out
 };
 
+struct Activations;
+
 struct Kernels {
   std::array<void (*)(const Product&), 11> multiply;  // by Kind
-  // `inputs` floats -> inputs / 32 Activations
-  void (*quantise)(const float* x, std::int64_t inputs, std::uint8_t* out);
+  // `inputs` floats -> inputs / 32 blocks, and their second steps
+  void (*quantise)(const float* x, std::int64_t inputs, Activations* blocks, Activations* seconds);
 };
 
 // The table of an instruction set this machine has.

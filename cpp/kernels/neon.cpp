@@ -83,9 +83,23 @@ struct Neon {
     std::memcpy(out, all, count * sizeof(float));
   }
 
-  static void quantise(const float* x, std::int64_t inputs, std::uint8_t* out) {
-    auto* blocks = reinterpret_cast<Activations*>(out);
-    for (std::int64_t b = 0; b < inputs / kBlock; ++b) quantise_block(x + b * kBlock, blocks[b]);
+  static std::int32_t quantise_block(const float* x, Activations& out) {
+    uint32x4_t largest = vdupq_n_u32(0);  // as bits, which order like magnitudes and put infinities and NaN last
+    for (int i = 0; i < 8; ++i)
+      largest = vmaxq_u32(largest, vandq_u32(vreinterpretq_u32_f32(vld1q_f32(x + 4 * i)), vdupq_n_u32(0x7fffffffu)));
+    const ActivationScale<Neon> scale(std::bit_cast<float>(vmaxvq_u32(largest)));
+    std::int32_t sums[2] = {0, 0}, squares = 0;
+    for (int i = 0; i < 8; i += 2) {
+      const int32x4_t low = rounded(x + 4 * i, scale.inverse), high = rounded(x + 4 * i + 4, scale.inverse);
+      vst1_s8(out.codes + 4 * i, vmovn_s16(vcombine_s16(vmovn_s32(low), vmovn_s32(high))));
+      sums[i / 4] += vaddvq_s32(vaddq_s32(low, high));
+      squares += vaddvq_s32(vmlaq_s32(vmulq_s32(low, low), high, high));
+    }
+    out.first_sum = static_cast<std::int16_t>(sums[0]);
+    out.sum = static_cast<std::int16_t>(sums[0] + sums[1]);
+    out.scale = scale.scale;
+    out.scaled_sum = scale.scale * static_cast<float>(out.sum);
+    return squares;
   }
 
  private:
@@ -99,22 +113,6 @@ struct Neon {
     return bytes;
   }
 
-  static void quantise_block(const float* x, Activations& out) {
-    uint32x4_t largest = vdupq_n_u32(0);  // as bits, which order like magnitudes and put infinities and NaN last
-    for (int i = 0; i < 8; ++i)
-      largest = vmaxq_u32(largest, vandq_u32(vreinterpretq_u32_f32(vld1q_f32(x + 4 * i)), vdupq_n_u32(0x7fffffffu)));
-    const ActivationScale<Neon> scale(std::bit_cast<float>(vmaxvq_u32(largest)));
-    std::int32_t sums[2] = {0, 0};
-    for (int i = 0; i < 8; i += 2) {
-      const int32x4_t low = rounded(x + 4 * i, scale.inverse), high = rounded(x + 4 * i + 4, scale.inverse);
-      vst1_s8(out.codes + 4 * i, vmovn_s16(vcombine_s16(vmovn_s32(low), vmovn_s32(high))));
-      sums[i / 4] += vaddvq_s32(vaddq_s32(low, high));
-    }
-    out.first_sum = sums[0];
-    out.sum = sums[0] + sums[1];
-    out.scale = scale.scale;
-    out.scaled_sum = scale.scale * static_cast<float>(out.sum);
-  }
   static int32x4_t rounded(const float* x, float inverse) {
     if (inverse == 0.0f) return vdupq_n_s32(0);
     return vcvtnq_s32_f32(vmulq_n_f32(vld1q_f32(x), inverse));

@@ -117,27 +117,23 @@ struct Portable {
   }
   static void store(float* out, const Floats& v, int count) { std::memcpy(out, v.at, count * sizeof(float)); }
 
-  static void quantise(const float* x, std::int64_t inputs, std::uint8_t* out) {
-    auto* blocks = reinterpret_cast<Activations*>(out);
-    for (std::int64_t b = 0; b < inputs / kBlock; ++b) quantise_block(x + b * kBlock, blocks[b]);
-  }
-
- private:
-  static void quantise_block(const float* x, Activations& out) {
+  static std::int32_t quantise_block(const float* x, Activations& out) {
     std::uint32_t largest = 0;  // as bits, which order like magnitudes and put infinities and NaN last
     for (int i = 0; i < kBlock; ++i) largest = std::max(largest, std::bit_cast<std::uint32_t>(x[i]) & 0x7fffffffu);
     const ActivationScale<Portable> scale(std::bit_cast<float>(largest));
-    std::int32_t sums[2] = {0, 0};
+    std::int32_t sums[2] = {0, 0}, squares = 0;
     for (int i = 0; i < kBlock; ++i) {
       constexpr float round = 0x1.8p23f;  // leaves no bits below 1
       const float q = scale.inverse == 0.0f ? 0.0f : x[i] * scale.inverse + round - round;
       out.codes[i] = static_cast<std::int8_t>(q);
       sums[i / 16] += out.codes[i];
+      squares += out.codes[i] * out.codes[i];
     }
     out.scale = scale.scale;
-    out.sum = sums[0] + sums[1];
-    out.first_sum = sums[0];
+    out.sum = static_cast<std::int16_t>(sums[0] + sums[1]);
+    out.first_sum = static_cast<std::int16_t>(sums[0]);
     out.scaled_sum = scale.scale * static_cast<float>(out.sum);
+    return squares;
   }
 };
 

@@ -3,7 +3,7 @@
 // The arithmetic of an output is the same everywhere, so every instruction set gives the same bits:
 //   quantised   acc = 0; for each block, ascending: i = sum((code - offset) * activation), exactly, in integers;
 //               acc = fma(i, scale_w * scale_x, acc); if there are minima, acc = fma(minimum_w, scaled_sum_x, acc).
-//               Q6_K has two i per block, of 16 inputs each.
+//               Q6_K has two i per block, of 16 inputs each. Then the same for the block's second step, if it has one.
 //   floats      two accumulators, of the even and of the odd inputs, ascending, fused; their sum at the end.
 //
 // Everything here is a template over V, and V lives in an anonymous namespace: no function compiled for one instruction
@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -52,6 +53,18 @@ struct ActivationScale {
     inverse = 127.0f / largest;
   }
 };
+
+// Prepares activations. V::quantise_block returns the sum of the squares of its codes.
+template <class V>
+void quantise(const float* x, std::int64_t inputs, Activations* blocks, Activations* seconds) {
+  for (std::int64_t b = 0; b < inputs / kBlock; ++b, x += kBlock) {
+    blocks[b].second = towers(V::quantise_block(x, blocks[b]));
+    if (!blocks[b].second) continue;
+    float rest[kBlock];
+    for (int i = 0; i < kBlock; ++i) rest[i] = std::fma(-blocks[b].scale, float(blocks[b].codes[i]), x[i]);
+    V::quantise_block(rest, seconds[b]);
+  }
+}
 
 // f(0), f(1), ... f(n - 1), each with a constant: what must stay in registers must not be left to loops.
 template <int n, class F>
@@ -161,7 +174,15 @@ inline void quantised_tile(const std::uint8_t* group, const Product& p, const st
       const auto add = [&](auto r, auto first, auto second) {
         add_block<V, kind>(first, second, scales, activations<V>(x, p.x_stride, r), acc[r]);
       };
-      V::template dots<f.bits, parts, rows>(group + f.header + b * block_bytes(f) + 4 * lane, x, p.x_stride, add);
+      const std::uint8_t* lines = group + f.header + b * block_bytes(f) + 4 * lane;
+      V::template dots<f.bits, parts, rows>(lines, x, p.x_stride, add);
+      each<rows>([&](auto r) {
+        if (!activations<V>(x, p.x_stride, r).second) return;
+        const std::uint8_t* second = x + r * p.x_stride + blocks * sizeof(Activations);
+        V::template dots<f.bits, parts, 1>(lines, second, 0, [&](auto, auto first, auto half) {
+          add_block<V, kind>(first, half, scales, activations<V>(second, 0, 0), acc[r]);
+        });
+      });
     }
   }
 }
@@ -225,7 +246,8 @@ template <class V, Kind kind>
 void product(const Product& p) {
   constexpr std::size_t cache = 256 * 1024;
   constexpr int tile = is_float(kind) ? V::float_rows : V::rows;
-  const int band = std::max(static_cast<int>(cache / p.x_stride) / tile, 1) * tile;
+  const std::size_t row = is_float(kind) ? p.x_stride : p.x_stride / 2;  // the second steps are few
+  const int band = std::max(static_cast<int>(cache / row) / tile, 1) * tile;
   for (int first = 0; first < p.rows; first += band)
     for (std::int64_t output = p.begin; output < p.end; output += kGroup)
       group_rows<V, kind>(p, output, first, std::min(band, p.rows - first), std::make_index_sequence<tile>());
@@ -233,7 +255,7 @@ void product(const Product& p) {
 
 template <class V, std::size_t... kind>
 constexpr Kernels make_kernels(std::index_sequence<kind...>) {
-  return {{product<V, static_cast<Kind>(kind)>...}, V::quantise};
+  return {{product<V, static_cast<Kind>(kind)>...}, quantise<V>};
 }
 
 template <class V>

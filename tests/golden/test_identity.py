@@ -11,7 +11,7 @@ from support.real import smollm
 PROMPTS = [
     "Write the numbers from one to twenty in words.",
     "Copy this line three times: the quick brown fox jumps over the lazy dog.",
-    "What is a good name for a grey cat, and why?",
+    "What is a good name for a grey cat, and why? Give three reasons for it.",
 ]
 
 
@@ -19,7 +19,7 @@ PROMPTS = [
 def engine():
     weights = smollm()
     model = load_backend(weights, threads=2)
-    return Engine(model, tokenizer=weights.tokenizer, chat_template=weights.chat_template, max_tokens=40)
+    return Engine(model, tokenizer=weights.tokenizer, chat_template=weights.chat_template, max_tokens=64)
 
 
 @pytest.fixture(scope="module")

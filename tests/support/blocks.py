@@ -1,4 +1,4 @@
-"""Random blocks of GGUF, for matrices: uniform codes, scales and minima of both signs."""
+"""Random blocks of GGUF, for matrices: uniform codes, scales and minima of both signs; and what to multiply them with."""
 
 from __future__ import annotations
 
@@ -52,3 +52,10 @@ def random_raw(kind: str, outputs: int, inputs: int, seed: int = 0) -> Array:
         halves = rng.standard_normal(len(blocks)).astype(np.float16)
         blocks[:, at : at + 2] = halves.view(np.uint8).reshape(-1, 2)
     return blocks.ravel()
+
+
+def random_activations(rows: int, inputs: int, seed: int = 0) -> Array:
+    """Normal numbers, float32 of shape (rows, inputs), of which one in fifty towers over its neighbours."""
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((rows, inputs))
+    return np.where(rng.random(x.shape) < 0.02, 40 * x, x).astype(np.float32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -77,14 +78,23 @@ def sub_scales(kind: str, blocks: Array) -> tuple[Array, Array]:
     return scales.astype(np.float32), minima.astype(np.float32)
 
 
-def quantised(x: Array) -> tuple[Array, Array]:
-    """int8 codes (rows, blocks, 32) and float32 scales (rows, blocks) of finite activations."""
-    blocks = x.reshape(len(x), x.shape[1] // 32, 32)
+def quantised(blocks: Array) -> tuple[Array, Array]:
+    """int8 codes (rows, blocks, 32) and float32 scales (rows, blocks) of finite activations, float32 (rows, blocks, 32)."""
     largest = np.abs(blocks).max(axis=2)
     largest[largest < 2.0**-100] = 0
     with np.errstate(divide="ignore"):
         inverse = np.where(largest > 0, np.float32(127) / largest, np.float32(0)).astype(np.float32)
     return np.rint(blocks * inverse[:, :, None]).astype(np.int64), largest / np.float32(127)
+
+
+def steps(x: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """Codes, scales and which blocks have them (rows, blocks): of all, then of those where one number towers over the rest."""
+    blocks = x.reshape(len(x), x.shape[1] // 32, 32)
+    codes, scale = quantised(blocks)
+    squares = (codes**2).sum(axis=2)
+    yield codes, scale, np.ones(scale.shape, bool)
+    rest = fused(-scale[:, :, None], codes.astype(np.float32), blocks)
+    yield *quantised(rest), (squares > 0) & (20 * squares < 32 * 127**2)
 
 
 def product(kind: str, raw: Array, outputs: int, inputs: int, x: Array) -> Array:
@@ -96,16 +106,18 @@ def product(kind: str, raw: Array, outputs: int, inputs: int, x: Array) -> Array
             sums[k % 2] = fused(x[:, k, None], weights[None, :, k], sums[k % 2])
         return sums[0] + sums[1]
     weight_codes, scale, minimum = affine(kind, raw, outputs, inputs)
-    codes, x_scale = quantised(x)
     run = weight_codes.shape[2]
-    halves = 32 // run
-    x_runs = codes.reshape(len(x), inputs // run, run)
     out = np.zeros((len(x), outputs), np.float32)
-    for i in range(weight_codes.shape[1]):
-        whole = (x_runs[:, i].astype(np.float64) @ weight_codes[:, i].T).astype(np.float32)  # integers, exact
-        block_scale = x_scale[:, i // halves, None]
-        out = fused(whole, scale[None, :, i] * block_scale, out)
-        if len(HALVES[kind]) > 1:
-            scaled_sum = block_scale * codes[:, i].sum(axis=1, dtype=np.int64)[:, None].astype(np.float32)
-            out = fused(np.broadcast_to(minimum[None, :, i], out.shape), scaled_sum, out)
+    both = list(steps(x))
+    for block in range(inputs // 32):
+        for codes, x_scale, has in both:
+            block_scale, more = x_scale[:, block, None], out
+            for part, x_codes in enumerate(codes[:, block].reshape(len(x), 32 // run, run).swapaxes(0, 1)):
+                i = block * (32 // run) + part
+                whole = (x_codes.astype(np.float64) @ weight_codes[:, i].T).astype(np.float32)  # integers, exact
+                more = fused(whole, scale[None, :, i] * block_scale, more)
+                if len(HALVES[kind]) > 1:
+                    scaled_sum = block_scale * x_codes.sum(axis=1, dtype=np.int64)[:, None].astype(np.float32)
+                    more = fused(np.broadcast_to(minimum[None, :, i], more.shape), scaled_sum, more)
+            out = np.where(has[:, block, None], more, out)
     return out

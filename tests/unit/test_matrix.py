@@ -13,8 +13,8 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 from numpy.typing import NDArray
 
 from headstart import _native
-from support.blocks import FLOAT_KINDS, HALVES, K_KINDS, KINDS, SMALL_KINDS, random_raw
-from support.products import product, values
+from support.blocks import FLOAT_KINDS, HALVES, K_KINDS, KINDS, SMALL_KINDS, random_activations, random_raw
+from support.products import product, steps, values
 
 Array = NDArray[Any]
 
@@ -33,7 +33,7 @@ SHAPES = [(16, 256), (37, 512), (1, 256), (80, 768)]
 def test_product_equals_twin(kind: str, isa: str) -> None:
     for seed, (outputs, inputs) in enumerate(SHAPES):
         raw = random_raw(kind, outputs, inputs, seed)
-        x = np.random.default_rng(seed).standard_normal((5, inputs)).astype(np.float32)
+        x = random_activations(5, inputs, seed)
         got = native(kind, raw, outputs, inputs, isa).multiply(x, 0, outputs)
         np.testing.assert_array_equal(got.view(np.int32), product(kind, raw, outputs, inputs, x).view(np.int32))
 
@@ -43,7 +43,7 @@ def test_product_equals_twin(kind: str, isa: str) -> None:
 def test_odd_number_of_blocks(kind: str, isa: str) -> None:
     for inputs in (32, 96):
         raw = random_raw(kind, 20, inputs)
-        x = np.random.default_rng(1).standard_normal((3, inputs)).astype(np.float32)
+        x = random_activations(3, inputs, 1)
         got = native(kind, raw, 20, inputs, isa).multiply(x, 0, 20)
         np.testing.assert_array_equal(got, product(kind, raw, 20, inputs, x))
 
@@ -68,6 +68,36 @@ def test_near_the_exact_product(kind: str, isa: str) -> None:
     step = np.repeat(np.abs(x.reshape(4, -1, 32)).max(axis=2) / 127, 32, axis=1)
     bound = step.astype(np.float64) / 2 @ np.abs(weights).T * 1.001
     assert (np.abs(native(kind, raw, 48, 512, isa).multiply(x, 0, 48) - x @ weights.T) <= bound).all()
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("kind", SMALL_KINDS + K_KINDS)
+def test_a_towering_number_leaves_the_others_their_steps(kind: str, isa: str) -> None:
+    """Where one number is far above the rest, the error is of the order of the rest's steps, not of its own."""
+    raw = random_raw(kind, 48, 512)
+    weights = np.abs(values(kind, raw, 48, 512).astype(np.float64))
+    x = np.random.default_rng(2).standard_normal((4, 512)).astype(np.float32)
+    x[:, 5::32] = 1000
+    exact = x.astype(np.float64) @ values(kind, raw, 48, 512).astype(np.float64).T
+    error = np.abs(native(kind, raw, 48, 512, isa).multiply(x, 0, 48) - exact)
+    left = np.float64(1000 / 127 / 2)  # after the first step, of every number
+    rounding = 64 * 2.0**-24 * (np.abs(x.astype(np.float64)) @ weights.T)  # of the sums, in float32
+    assert (error <= left / 127 / 2 * 1.001 * weights.sum(axis=1) + rounding).all()
+
+
+@pytest.mark.parametrize("isa", ISAS)
+def test_which_blocks_take_a_second_step(isa: str) -> None:
+    """Those whose mean square is below a twentieth of the largest number's: native and twin agree where that turns."""
+    raw = random_raw("Q4_1", 16, 32)
+    x = np.zeros((40, 32), np.float32)
+    x[:, 0], x[:, 1:15] = 127, np.arange(40)[:, None]
+    has = list(steps(x))[1][2][:, 0]
+    assert has.tolist() == [others < 27 for others in range(40)]
+    x[:, 20] = 0.3  # what a second step alone can tell from zero
+    got = native("Q4_1", raw, 16, 32, isa).multiply(x, 0, 16)
+    np.testing.assert_array_equal(got, product("Q4_1", raw, 16, 32, x))
+    x[:, 20] = 0
+    assert ((got != native("Q4_1", raw, 16, 32, isa).multiply(x, 0, 16)).any(axis=1) == has).all()
 
 
 @pytest.mark.parametrize("isa", ISAS)

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from headstart import _native
-from support.blocks import KINDS, random_raw
+from support.blocks import KINDS, random_activations, random_raw
 
 OUTPUTS, MOST = 112, 40
 ISAS = _native.available_isas()
@@ -20,7 +20,7 @@ def matrix(kind: str, isa: str, inputs: int) -> Any:
 
 
 def activations(inputs: int) -> NDArray[np.float32]:
-    return np.random.default_rng(8).standard_normal((MOST, inputs)).astype(np.float32)
+    return random_activations(MOST, inputs, 8)
 
 
 @pytest.mark.parametrize("isa", ISAS)
@@ -59,7 +59,7 @@ def test_a_prompt_in_bands(kind: str, isa: str) -> None:
     """So many wide rows that the product goes through them in several bands."""
     inputs = 4096
     m = matrix(kind, isa, inputs)
-    x = np.random.default_rng(10).standard_normal((150, inputs)).astype(np.float32)
+    x = random_activations(150, inputs, 10)
     whole = m.multiply(x, 0, 32)
     for row in range(0, 150, 7):
         assert m.multiply(x[row : row + 1], 0, 32).tobytes() == whole[row : row + 1].tobytes(), row

@@ -331,14 +331,25 @@ def round_to_int8(x: Array) -> Array:
     Returns
     -------
     ndarray of shape (n,), dtype float32
-        In each block of 32: ``scale * round(x / scale)`` with ``scale = max|x| / 127``, ties to even. Blocks whose
-        largest number is below 2**-100 become zeros; a NaN or an infinity spoils its block.
+        In each block of 32: ``scale * round(x / scale)`` with ``scale = max|x| / 127``, ties to even. Where one number
+        towers over the rest (the mean square of the codes is below a twentieth of 127 squared), what is left of x is
+        rounded once more in the same way and added. Blocks whose largest number is below 2**-100 become zeros; a NaN or
+        an infinity spoils its block.
     """
     blocks = x.reshape(-1, BLOCK)
+    codes, scale = _int8_codes(blocks)
+    rounded = codes * scale
+    squares = np.square(codes).sum(axis=1, keepdims=True)
+    towering = (squares > 0) & (20 * squares < BLOCK * 127**2)
+    second_codes, second_scale = _int8_codes(blocks - rounded)
+    return np.where(towering, rounded + second_codes * second_scale, rounded).reshape(-1)
+
+
+def _int8_codes(blocks: Array) -> tuple[Array, Array]:
+    """Codes (blocks, 32) and scales (blocks, 1), both float32."""
     largest = np.abs(blocks).max(axis=1, keepdims=True)
     inverse = np.where(largest >= SMALLEST, np.float32(127) / largest, np.float32(0))
-    rounded: Array = np.rint(blocks * inverse) * (largest / np.float32(127))
-    return rounded.reshape(-1)
+    return np.rint(blocks * inverse), largest / np.float32(127)
 
 
 def round_to_half(x: Array) -> Array:

@@ -37,10 +37,20 @@ def test_int8_steps_are_whole_and_largest_is_kept() -> None:
 
 def test_int8_ties_go_to_even_and_small_blocks_to_zero() -> None:
     x = np.zeros(64, np.float32)
+    x[:32] = 100  # so that nothing towers
     x[:5] = [127, 0.5, 1.5, -2.5, 2.5]
     x[32:] = 2.0**-101
     assert round_to_int8(x)[:5].tolist() == [127, 0, 2, -2, 2]
     assert not round_to_int8(x)[32:].any()
+
+
+def test_int8_rounds_twice_where_one_number_towers() -> None:
+    x = np.zeros(32, np.float32)
+    x[:3] = [127, 1.25, -0.5]
+    step = np.float32(0.5) / np.float32(127)
+    expected = [127, 1 + np.rint(0.25 / step) * step, -np.rint(0.5 / step) * step]
+    np.testing.assert_allclose(round_to_int8(x)[:3], expected, rtol=1e-6)
+    assert not round_to_int8(x)[3:].any()
 
 
 def test_norm_and_gate_follow_their_equations() -> None:
