@@ -36,7 +36,7 @@ inline constexpr std::size_t kAhead = 8192;
 
 template <std::size_t bytes>
 inline void prefetch(const std::uint8_t* now) {
-  for (std::size_t line = 0; line < bytes; line += kLine) __builtin_prefetch(now + kAhead + line);
+  for (std::size_t line = 0; line < bytes; line += kLine) __builtin_prefetch(now + kAhead + line, 0, 2);
 }
 
 // How a block of activations, of largest magnitude `largest`, becomes int8: code = round(x * inverse), half to even.
