@@ -104,17 +104,20 @@ struct Avx2 {
       for (int i = 0; i < 4; ++i)
         codes[i] = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8 * i), _mm256_set1_ps(scale.inverse)));
     // Packing works within halves; the last step puts the fours back in order.
-    const __m256i packed =
-        _mm256_packs_epi16(_mm256_packs_epi32(codes[0], codes[1]), _mm256_packs_epi32(codes[2], codes[3]));
+    const __m256i low = _mm256_packs_epi32(codes[0], codes[1]), high = _mm256_packs_epi32(codes[2], codes[3]);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(out.codes),
-                        _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
-    const auto sum = [](__m128i a, __m128i b) { return _mm_add_epi32(a, b); };
-    out.first_sum = static_cast<std::int16_t>(reduced(_mm256_add_epi32(codes[0], codes[1]), sum));
-    out.sum = static_cast<std::int16_t>(out.first_sum + reduced(_mm256_add_epi32(codes[2], codes[3]), sum));
+                        _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high),
+                                                    _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+    const __m256i ones = _mm256_set1_epi16(1);
+    const __m256i sums = _mm256_hadd_epi32(_mm256_madd_epi16(low, ones), _mm256_madd_epi16(high, ones));
+    const __m256i squares = _mm256_add_epi32(_mm256_madd_epi16(low, low), _mm256_madd_epi16(high, high));
+    const __m256i each = _mm256_hadd_epi32(sums, _mm256_hadd_epi32(squares, squares));
+    const __m128i all = _mm_add_epi32(_mm256_castsi256_si128(each), _mm256_extracti128_si256(each, 1));
+    out.first_sum = static_cast<std::int16_t>(_mm_cvtsi128_si32(all));
+    out.sum = out.first_sum + _mm_extract_epi32(all, 1);
     out.scale = scale.scale;
     out.scaled_sum = scale.scale * static_cast<float>(out.sum);
-    const auto squares = [](__m256i a, __m256i b) { return _mm256_madd_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(a, b)); };
-    return reduced(_mm256_add_epi32(squares(codes[0], codes[1]), squares(codes[2], codes[3])), sum);
+    return _mm_extract_epi32(all, 2);
   }
 
  private:

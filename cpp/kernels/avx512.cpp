@@ -86,12 +86,15 @@ struct Avx512 {
     }
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out.codes), _mm512_cvtepi32_epi8(first));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out.codes + 16), _mm512_cvtepi32_epi8(second));
-    out.first_sum = static_cast<std::int16_t>(_mm512_reduce_add_epi32(first));
-    out.sum = static_cast<std::int16_t>(out.first_sum + _mm512_reduce_add_epi32(second));
+    // In each 128 bits four codes of the first half, then four of the second: sums of two, of the codes and of squares.
+    const __m512i both = _mm512_packs_epi32(first, second);
+    const __m128i sums = folded(_mm512_madd_epi16(both, _mm512_set1_epi16(1)));
+    const __m128i all = _mm_hadd_epi32(sums, folded(_mm512_madd_epi16(both, both)));
+    out.first_sum = static_cast<std::int16_t>(_mm_cvtsi128_si32(all));
+    out.sum = out.first_sum + _mm_extract_epi32(all, 1);
     out.scale = scale.scale;
     out.scaled_sum = scale.scale * static_cast<float>(out.sum);
-    const __m512i both = _mm512_packs_epi32(first, second);
-    return _mm512_reduce_add_epi32(_mm512_madd_epi16(both, both));
+    return _mm_extract_epi32(all, 2) + _mm_extract_epi32(all, 3);
   }
 
  private:
@@ -99,6 +102,10 @@ struct Avx512 {
     std::int32_t bytes;
     std::memcpy(&bytes, p, sizeof bytes);
     return _mm512_set1_epi32(bytes);
+  }
+  static __m128i folded(__m512i v) {
+    const __m256i half = _mm256_add_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
+    return _mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
   }
   static __m128i sixteen(const std::uint8_t* p) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(p)); }
 };

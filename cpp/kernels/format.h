@@ -75,9 +75,9 @@ struct Activations {
   std::int8_t codes[kBlock];
   float scale;             // max |x| / 127
   float scaled_sum;        // scale * sum
-  std::int16_t sum;        // of codes
+  std::int32_t sum;        // of codes
   std::int16_t first_sum;  // of codes[0..15]
-  std::int32_t second;     // 1 if there is a second step
+  std::int16_t second;     // 1 if there is a second step
 };
 static_assert(sizeof(Activations) == 48);
 

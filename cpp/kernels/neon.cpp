@@ -96,7 +96,7 @@ struct Neon {
       squares += vaddvq_s32(vmlaq_s32(vmulq_s32(low, low), high, high));
     }
     out.first_sum = static_cast<std::int16_t>(sums[0]);
-    out.sum = static_cast<std::int16_t>(sums[0] + sums[1]);
+    out.sum = sums[0] + sums[1];
     out.scale = scale.scale;
     out.scaled_sum = scale.scale * static_cast<float>(out.sum);
     return squares;

@@ -130,7 +130,7 @@ struct Portable {
       squares += out.codes[i] * out.codes[i];
     }
     out.scale = scale.scale;
-    out.sum = static_cast<std::int16_t>(sums[0] + sums[1]);
+    out.sum = sums[0] + sums[1];
     out.first_sum = static_cast<std::int16_t>(sums[0]);
     out.scaled_sum = scale.scale * static_cast<float>(out.sum);
     return squares;
