@@ -7,12 +7,16 @@ import signal
 import sys
 from typing import NoReturn
 
-__all__ = ["main"]
+__all__ = ["interrupted", "main"]
+
+_pressed = False
 
 
 def main() -> None:
     """Run the command that the arguments ask for, and end the process with its exit code."""
     signal.signal(signal.SIGTERM, _terminated)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else whoever started us wants it ignored
+        signal.signal(signal.SIGINT, _interrupted)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by whoever started us
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
@@ -22,6 +26,17 @@ def main() -> None:
         app()
     except KeyboardInterrupt:  # while modules were being loaded
         raise SystemExit(130) from None
+
+
+def interrupted() -> bool:
+    """Whether Ctrl-C was pressed; Python drops a KeyboardInterrupt that comes inside of a destructor or an import's callback."""
+    return _pressed
+
+
+def _interrupted(_signal: int, _frame: object) -> NoReturn:
+    global _pressed
+    _pressed = True
+    raise KeyboardInterrupt
 
 
 def _terminated(_signal: int, _frame: object) -> NoReturn:

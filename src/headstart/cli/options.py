@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headstart.cli import interrupted
 from headstart.errors import InputError
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def load_engine(
     with status(f"loading {model or 'the model'}"):
         from headstart.engine import DEFAULT_MODEL, Engine
 
-        return Engine(
+        engine = Engine(
             model or DEFAULT_MODEL,
             drafter=drafter,
             draft_model=draft_model,
@@ -160,6 +161,9 @@ def load_engine(
             backend=backend,
             **request,
         )
+    if interrupted():
+        raise KeyboardInterrupt
+    return engine
 
 
 def grammar_of(json_schema: Path | None, regex: str | None, grammar: Path | None, after: str | None) -> Grammar | None:

@@ -83,6 +83,38 @@ def test_ctrl_c_while_the_model_is_loaded(model: Path) -> None:
     assert b"Traceback" not in out
 
 
+def test_ctrl_c_while_the_model_is_loaded_is_not_lost_in_a_destructor(model: Path) -> None:
+    """Python prints and forgets an exception there."""
+    script = """
+import os, signal, sys
+from headstart.cli import main
+import headstart.engine
+
+class Presses:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(10):
+            pass
+
+class Engine(headstart.engine.Engine):
+    def __init__(self, *args, **options):
+        Presses()
+        super().__init__(*args, **options)
+
+headstart.engine.Engine = Engine
+main()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, long_answer(model))], stderr=subprocess.PIPE
+    ) as running:
+        assert running.stderr is not None
+        err = running.stderr.read()
+        running.wait(timeout=60)
+    assert running.returncode == 130
+    assert b"Exception ignored in: <function Presses.__del__" in err  # else the test shows nothing
+    assert err.endswith(b"headstart: stopped by Ctrl-C\n")
+
+
 def test_being_terminated_closes_the_trace(model: Path, tmp_path: Path) -> None:
     with process(*long_answer(model), "--trace", tmp_path / "trace") as running:
         assert running.stdout is not None
