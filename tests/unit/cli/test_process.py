@@ -210,8 +210,9 @@ def test_chat_turns_commands_and_interrupts(model: Path) -> None:
             (b"> ", b"/stats\n"),
             (b"not read again", b"/reset\n"),
             (b"a new conversation", b"/nonsense\n"),
-            (b"/nonsense is unknown", b"half a line\x03"),
-            (b"> ", b"/exit\n"),
+            (b"/nonsense is unknown", b""),
+            (b"Ctrl-C stops an answer\r\n> ", b"half a line\x03"),
+            (b"Ctrl-C stops an answer\r\n> ", b"/exit\n"),
         ],
     )
     assert code == 0, out
