@@ -157,8 +157,8 @@ void Fan::add(std::shared_ptr<const Matrix> matrix, Vector bias) {
 
 void Fan::cut(int threads, int grain) {
   // Small enough that no thread waits long for another, large enough to read memory in long runs.
-  constexpr std::size_t least = 24 * 1024;
-  const std::size_t target = std::max(bytes() / (threads * 8), least);
+  constexpr std::size_t least = 24 * 1024, most = 256 * 1024;
+  const std::size_t target = std::clamp(bytes() / (threads * 8), least, most);
   for (const Part& part : parts_) {
     const Matrix& m = *part.matrix;
     const std::size_t group_bytes = std::max<std::size_t>(m.bytes * m.group / m.outputs, 1);

@@ -125,6 +125,9 @@ class Llama:
             answer: dict[str, Any] = json.loads(line)
             return answer
         _, errors = self._process.communicate()
+        code = self._process.returncode
+        if code < 0:
+            raise InputError(f"llama.cpp was ended by signal {-code}; try another build of llama-cpp-python")
         last = errors.strip().splitlines()[-1] if errors.strip() else "no reason given"
         raise InputError(
             f"llama.cpp ended: {last}; install llama-cpp-python, or name an interpreter that has it by --peer-python"
