@@ -33,11 +33,19 @@ struct Avx512 {
   static void dots(const std::uint8_t* lines, const std::uint8_t* x, std::size_t stride, Use use) {
     dots_by_row<Avx512, bits, parts, rows>(lines, x, stride, use);
   }
-  // Sum over `quads` quads of code * x.
+  // Sum over `quads` quads of code * x. In assembly, because GCC loads every quad of x by an instruction of its own, which
+  // is slower; x as a memory operand would make it spill the sums (docs/LOG.md). Whoever calls has long written x.
   template <int bits, int quads>
   static Ints dot(const Bytes* codes, const std::int8_t* x) {
     Ints sum = _mm512_setzero_si512();
-    each<quads>([&](auto j) { sum = _mm512_dpbusd_epi32(sum, codes[j], four(x + 4 * j)); });
+    each<quads / 4>([&](auto i) {
+      asm("vpdpbusd %c6(%5)%{1to16%}, %1, %0\n\t"
+          "vpdpbusd %c6+4(%5)%{1to16%}, %2, %0\n\t"
+          "vpdpbusd %c6+8(%5)%{1to16%}, %3, %0\n\t"
+          "vpdpbusd %c6+12(%5)%{1to16%}, %4, %0"
+          : "+&v"(sum)
+          : "v"(codes[4 * i]), "v"(codes[4 * i + 1]), "v"(codes[4 * i + 2]), "v"(codes[4 * i + 3]), "r"(x), "i"(16 * i));
+    });
     return sum;
   }
 
@@ -98,11 +106,6 @@ struct Avx512 {
   }
 
  private:
-  static __m512i four(const std::int8_t* p) {
-    std::int32_t bytes;
-    std::memcpy(&bytes, p, sizeof bytes);
-    return _mm512_set1_epi32(bytes);
-  }
   static __m128i folded(__m512i v) {
     const __m256i half = _mm256_add_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1));
     return _mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
