@@ -24,6 +24,12 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile(config.getoption("--profile"))
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--profile") == "long":
+        for item in items:
+            item.add_marker(pytest.mark.timeout(0))  # many thousands of examples take longer than any one test should
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _models_are_let_go() -> Iterator[None]:
     """Let go of the models that tests share, before the interpreter ends."""
