@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.errors import TraceError
+from headstart.errors import InputError, TraceError
 from headstart.law import Law
 from headstart.law import total as sum_of
 from headstart.trace.record import VERSION
@@ -56,13 +56,15 @@ def read(path: Path) -> Trace:
 
     Raises
     ------
+    InputError
+        If it cannot be read.
     TraceError
-        If it cannot be read, is not a trace of this version, or a record is missing or out of place.
+        If it is not a trace of this version, or a record is missing or out of place.
     """
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
-        raise TraceError(f"the trace {path} cannot be read: {error.strerror}") from None
+        raise InputError(f"the trace {path} cannot be read: {error.strerror}; name a file that --trace wrote") from None
     except UnicodeDecodeError:
         raise TraceError(f"{path} is not a trace: it is not UTF-8 text") from None
     if lines[-1]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headstart.coins import Coin, RoundCoins
-from headstart.errors import TraceError
+from headstart.errors import InputError, TraceError
 from headstart.law import Law, Number
 from headstart.protocols import Verdict
 from headstart.trace.numbers import law_record, position_key, spread
@@ -95,8 +95,8 @@ class Recorder:
 
     Raises
     ------
-    TraceError
-        If the file cannot be written: at once, before anything is decoded.
+    InputError
+        If the file cannot be written, or is a folder or a device: at once, before anything is decoded.
     """
 
     def __init__(
@@ -111,16 +111,19 @@ class Recorder:
         special_ids: Collection[int] = (),
         choice: int = 0,
     ) -> None:
-        self._path, self._part = path, path.with_name(f".{path.name}.{os.getpid()}.part")
+        self._path = path
         self._token_bytes, self._special_ids = token_bytes, frozenset(special_ids)
         self._seed, self._choice = request.seed, choice
         self._seconds: list[list[float]] = []
         self._writing_s: list[float] = []
         self._used = set(request.tokens)
+        self._written = len(request.tokens)
         try:
+            self._place = _place_of(path)
+            self._part = self._place.with_name(f".{self._place.name}.{os.getpid()}.part")
             self._file = self._part.open("w", encoding="utf-8", newline="\n")
         except OSError as error:
-            raise TraceError(f"the trace {path} cannot be written: {error.strerror}; choose another file") from None
+            raise InputError(f"the trace {path} cannot be written: {error.strerror}; choose another file") from None
         request.make_coins, request.recorder = self.coins, self
         self._write(
             {
@@ -149,6 +152,7 @@ class Recorder:
     ) -> None:
         """Write one round, after it was committed; ``laws`` holds the target's law after each node that was visited."""
         begin = time.perf_counter()
+        self._written = -1  # until the round is written whole
         self._note_seconds(request)
         position = len(request.tokens) - len(committed)
         self._used.update(draft.tokens, [verdict.token])
@@ -179,11 +183,29 @@ class Recorder:
             }
         )
         self._writing_s.append(time.perf_counter() - begin)
+        self._written = len(request.tokens)
 
     def finish(self, request: Request) -> None:
-        """Write the ending and give the file its name; without a round made it is removed."""
+        """Write the ending and give the file its name; one that does not hold all of the answer is removed."""
         if self._file.closed:
             return
+        if self._written != len(request.tokens):  # a round was broken off in its middle
+            self.abandon()
+            return
+        try:
+            self._end(request)
+        except BaseException:
+            self.abandon()
+            raise
+
+    def abandon(self) -> None:
+        """Remove what was written."""
+        with contextlib.suppress(OSError):  # a full disk shows again when the file is closed
+            self._file.close()
+        with contextlib.suppress(OSError):
+            self._part.unlink()
+
+    def _end(self, request: Request) -> None:
         self._note_seconds(request)
         figures = request.statistics
         self._write(
@@ -204,15 +226,11 @@ class Recorder:
             {phase: after[i] - before[i] for i, phase in enumerate(PHASES)} for before, after in pairwise(self._seconds)
         ]
         self._write({"type": "timings", "prefill_s": figures.prefill_s, "rounds": spent})
-        self._file.close()
-        self._part.replace(self._path)
-
-    def abandon(self) -> None:
-        """Remove what was written."""
-        with contextlib.suppress(OSError):  # a full disk shows again when the file is closed
+        try:
             self._file.close()
-        with contextlib.suppress(OSError):
-            self._part.unlink()
+            self._part.replace(self._place)
+        except OSError as error:
+            raise TraceError(f"the trace {self._path} cannot be written: {error.strerror}") from None
 
     def _drawn(self, request: Request) -> list[tuple[Law | None, dict[str, Any]]]:
         return request.coins.drawn if isinstance(request.coins, WatchedCoins) else []
@@ -228,6 +246,13 @@ class Recorder:
         except OSError as error:
             self.abandon()
             raise TraceError(f"the trace {self._path} cannot be written: {error.strerror}") from None
+
+
+def _place_of(path: Path) -> Path:
+    """The file that ``path`` names or links to; a folder or a device, which a file must not take the place of, is refused."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"the trace {path} cannot be written: it is a folder or a device; choose another file")
+    return Path(os.path.realpath(path))
 
 
 def _decides(law: Law | None, entry: Mapping[str, Any], draft: Draft, laws: Mapping[int, Law]) -> bool:

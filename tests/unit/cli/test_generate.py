@@ -218,7 +218,7 @@ def test_a_cache_folder_that_cannot_be_written_is_named(
 
 
 def test_a_trace_that_cannot_be_written_is_refused_before_decoding(generate: Run) -> None:
-    assert "cannot be written" in one_sentence(generate("hi", "--trace", "/nowhere/trace"), 1)
+    assert "cannot be written" in one_sentence(generate("hi", "--trace", "/nowhere/trace"), 2)
 
 
 def test_a_model_without_chat_template_takes_text_as_it_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

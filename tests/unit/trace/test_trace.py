@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,13 @@ import numpy as np
 import pytest
 
 from headstart.engine import Engine
-from headstart.errors import RefusedError, TraceError
+from headstart.errors import InputError, RefusedError, TraceError
 from headstart.grammar import Grammar
+from headstart.request import Request
 from headstart.toy import WORLDS, TableModel, WordTokenizer, markov, random_world
 from headstart.trace import check, check_trace, read
 from headstart.trace.recompute import recompute
+from headstart.trace.record import Recorder
 from support.kit import random_model
 from support.tiny import tiny_tokenizer
 from support.traces import RULES, WIDE, records, rewritten, traced, wide_world
@@ -66,8 +69,48 @@ def test_a_seed_of_64_bits_survives(tmp_path: Path) -> None:
 
 
 def test_writing_to_a_folder_that_is_not_there_fails_before_decoding(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="cannot be written"):
+    with pytest.raises(InputError, match="cannot be written: No such file"):
         traced(tmp_path / "missing" / "trace", WORLDS["markov"], "text", None, "none")
+
+
+def test_a_folder_or_a_device_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    device = tmp_path / "device"
+    os.mkfifo(device)
+    for path in (tmp_path, device, Path()):
+        with pytest.raises(InputError, match="it is a folder or a device"):
+            traced(path, WORLDS["markov"], "text", None, "none")
+    assert device.is_fifo()
+    assert list(tmp_path.iterdir()) == [device]
+
+
+def test_a_link_stays_one_and_its_file_is_written(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder" / "trace")
+    check(traced(tmp_path / "link", WORLDS["markov"], "text", None, "none"))
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "folder" / "trace").is_file()
+
+
+@pytest.mark.parametrize("at", ["commit", "round", "_write"])
+def test_a_round_broken_off_leaves_no_trace_that_does_not_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    owner: Any = Request if at == "commit" else Recorder
+    whole = getattr(owner, at)
+    calls = 0
+
+    def broken(self: Any, *arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        done = None if at == "round" else whole(self, *arguments)
+        if calls > 3:
+            raise KeyboardInterrupt
+        return whole(self, *arguments) if at == "round" else done
+
+    monkeypatch.setattr(owner, at, broken)
+    with pytest.raises(KeyboardInterrupt):
+        traced(tmp_path / "trace", WORLDS["markov"], "text", None, "none")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_disk_that_fills_up_leaves_no_half_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,5 +249,5 @@ def test_what_is_not_a_trace_is_refused(tmp_path: Path, content: bytes, message:
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="No such file"):
+    with pytest.raises(InputError, match="No such file"):
         read(tmp_path / "none")
