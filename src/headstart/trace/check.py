@@ -73,7 +73,15 @@ def _guarded(where: str, step: Any, *args: Any) -> Any:
     """Run one step and say where it failed."""
     try:
         return step(*args)
-    except (KeyError, IndexError, TypeError, ValueError, AssertionError, OverflowError, HeadstartError) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        AssertionError,
+        ArithmeticError,
+        HeadstartError,
+    ) as error:
         problem = f"has no {error}" if type(error) is KeyError else str(error)
         raise TraceError(f"{where} does not follow: {problem}") from None
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from headstart.errors import RefusedError, TraceError
+from headstart.errors import HeadstartError, RefusedError, TraceError
 from headstart.law import Law
 from headstart.protocols import Batch, Model
 from headstart.request import row_law
@@ -43,21 +44,22 @@ def load_traced(trace: Trace, source: str | Path, *, threads: int | None = None)
     from headstart.models.fingerprint import fingerprint
 
     header, weights = trace.header, load(source)
-    if (found := fingerprint(weights)) != header["model"]["fingerprint"]:
+    with _header_read():
+        name, wanted, numerics_id = header["model"]["name"], header["model"]["fingerprint"], str(header["numerics_id"])
+    if (found := fingerprint(weights)) != wanted:
         raise TraceError(
-            f"the trace was made with {header['model']['name']} (fingerprint {str(header['model']['fingerprint'])[:16]}), "
-            f"and {source} is another model ({found[:16]})"
+            f"the trace was made with {name} (fingerprint {str(wanted)[:16]}), and {source} is another model ({found[:16]})"
         )
     found_ids = []
     for backend, precision in COMPUTED_WITH:
-        if backend == "reference" and not header["numerics_id"].startswith("reference"):
+        if backend == "reference" and not numerics_id.startswith("reference"):
             break
         model = load_backend(weights, backend=backend, threads=threads, precision=precision)
-        if model.numerics_id == header["numerics_id"]:
+        if model.numerics_id == numerics_id:
             return model, weights.tokenizer
         found_ids.append(model.numerics_id)
     raise RefusedError(
-        f"the trace was made with {header['numerics_id']} and this machine computes with {found_ids[0]}; laws are "
+        f"the trace was made with {numerics_id} and this machine computes with {found_ids[0]}; laws are "
         "bit-equal only within one, so check it where it was made, or force its instruction set by HEADSTART_ISA"
     )
 
@@ -84,7 +86,8 @@ def recompute(trace: Trace, model: Model, tokenizer: Any = None) -> int:
     RefusedError
         If the laws were shaped by code, which a trace only names.
     """
-    sampling = sampling_of(trace.header["sampling"], tokenizer=tokenizer, vocab_size=model.vocab_size)
+    with _header_read():
+        sampling = sampling_of(trace.header["sampling"], tokenizer=tokenizer, vocab_size=model.vocab_size)
     tokens = list(trace.header["prompt"])
     prompt_length, compared = len(tokens), 0
     sequence = model.open()
@@ -95,7 +98,8 @@ def recompute(trace: Trace, model: Model, tokenizer: Any = None) -> int:
             rows = model.forward(_batch(sequence, tokens[-1], draft))
             for node, stored in laws_of(record["laws"], model.vocab_size).items():
                 history = [*tokens, *(draft.tokens[n] for n in draft.path(node))]
-                law = row_law(sampling, rows, node + 1, history, prompt_length, model.vocab_size)
+                with _header_read():
+                    law = row_law(sampling, rows, node + 1, history, prompt_length, model.vocab_size)
                 _compare(record["round"], node, stored, law)
                 compared += 1
             path = record["verdict"]["path"][: len(record["committed"]) - 1]
@@ -104,6 +108,17 @@ def recompute(trace: Trace, model: Model, tokenizer: Any = None) -> int:
     finally:
         model.close(sequence)
     return compared
+
+
+@contextmanager
+def _header_read() -> Iterator[None]:
+    """What the header says of model and sampling is used first here; where it is malformed, the trace is."""
+    try:
+        yield
+    except HeadstartError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise TraceError(f"the header is malformed: {type(error).__name__}: {error}") from None
 
 
 def _read_prompt(model: Model, sequence: int, tokens: Sequence[int]) -> None:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from headstart.errors import TraceError
+from headstart.errors import HeadstartError, TraceError
 from headstart.toy import WORLDS
 from headstart.trace import Trace, check, check_trace, read
+from headstart.trace.recompute import recompute
 from support.traces import RULES, records, rewritten, traced, wide_world
 
 TAKEN_AS_GIVEN = ("model", "numerics_id", "drafter", "sampling", "prompt")
@@ -177,3 +179,29 @@ def test_wide_laws_bind_what_was_decided(tmp_path: Path, rule: str) -> None:
                 tampered[number]["laws"][str(end)]["weights"][at] *= 1 + 1e-12
                 with pytest.raises(TraceError, match=f"round {number - 1} "):
                     check(rewritten(tmp_path / "tampered", tampered))
+
+
+@pytest.mark.parametrize("value", [None, 1.5, "x", [], {"name": 1}, 2**70])
+def test_a_header_of_other_shapes_is_malformed(tmp_path: Path, value: Any) -> None:
+    world = WORLDS["six-word"]
+    path = traced(tmp_path / "trace", world, "text", None, "none", logit_bias={1: 1.0}, frequency_penalty=0.5)
+    places: list[tuple[Any, ...]] = [("sampling",), ("sampling", "processors"), ("sampling", "temperature")]
+    places += [("sampling", "processors", 0), *(("sampling", "processors", 0, key) for key in ("name", "frequency"))]
+    places += [("sampling", "processors", 1, "biases"), ("sampling", "processors", 1, "biases", "1")]
+    for at in places:
+        header, *others = records(path)
+        place = header
+        for key in at[:-1]:
+            place = place[key]
+        place[at[-1]] = value
+        trace = read(rewritten(tmp_path / "tampered", [header, *others]))
+        with np.errstate(over="ignore"), pytest.raises(HeadstartError):
+            recompute(trace, world.model())
+
+
+@pytest.mark.parametrize("value", [None, 1.5, "x", []])
+def test_laws_of_another_shape_are_malformed(tmp_path: Path, value: Any) -> None:
+    lines = records(traced(tmp_path / "trace", WORLDS["six-word"], "text", None, "none"))
+    lines[2]["laws"] = value
+    with pytest.raises(TraceError, match="round 1"):
+        check(rewritten(tmp_path / "tampered", lines))
