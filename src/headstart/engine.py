@@ -148,7 +148,7 @@ class Engine:
             return [*bos, *ids]
         if isinstance(prompt, str):
             return self._encode_chat([{"role": "user", "content": prompt}])
-        if not hasattr(prompt, "__len__"):
+        if isinstance(prompt, Mapping) or not hasattr(prompt, "__len__") or not hasattr(prompt, "__getitem__"):
             raise InputError(f"the prompt is {prompt!r:.60}; give a text, a list of messages, or a list of token ids")
         if len(prompt) and isinstance(prompt[0], Mapping):
             return self._encode_chat(prompt)  # type: ignore[arg-type]
@@ -354,6 +354,11 @@ def rule_of(options: Options) -> Callable[[Draft], Verifier]:
 def _load(source: str | Path | Model, **how: Any) -> tuple[Model, Any, str | None, str]:
     """A model, its tokenizer, its chat template and its name."""
     if not isinstance(source, (str, Path)):
+        if not hasattr(source, "vocab_size") or not hasattr(source, "forward"):
+            raise InputError(
+                f"the model is {source!r:.60}; give a catalog name, a .gguf file, a Hugging Face folder, or an object with "
+                "the Model protocol"
+            )
         tokenizer = getattr(source, "tokenizer", None)
         return source, tokenizer, getattr(source, "chat_template", None), getattr(source, "name", type(source).__name__)
     from headstart.models import load

@@ -122,6 +122,7 @@ class Options:
     raw: bool = False
 
     def __post_init__(self) -> None:
+        self._check_kinds()
         check_int("max_tokens", self.max_tokens, 1, None, "unset for no limit")
         check_int("min_tokens", self.min_tokens, 0)
         check_int("draft_length", self.draft_length, 0, MAX_DRAFT_LENGTH, "unset to leave it to the controller")
@@ -183,11 +184,20 @@ class Options:
             *((penalties,) if penalties != Penalties() else ()),
             *((Bias(dict(self.logit_bias)),) if self.logit_bias else ()),
             *(Custom(processor) for processor in self.processors),
-            *((Ban(tuple(self.banned_tokens)),) if self.banned_tokens else ()),
+            *((Ban(tuple(self.banned_tokens)),) if len(self.banned_tokens) else ()),
             *((MinTokens(self.min_tokens, tuple(sorted(ends))),) if self.min_tokens and ends else ()),
             *((Grammatical(matcher),) if matcher is not None else ()),
             *((Force(dict(self.forced_tokens)),) if self.forced_tokens else ()),
         )
+
+    def _check_kinds(self) -> None:
+        """Refuse what is no mapping, collection, text or grammar where one is wanted."""
+        for name in ("logit_bias", "forced_tokens"):
+            _check_kind(name, getattr(self, name), Mapping, "a mapping by token id or place, or left out")
+        for name in ("banned_tokens", "stop_token_ids", "processors"):
+            _check_kind(name, getattr(self, name), Collection, "a list, or left out")
+        _check_kind("stop", self.stop, Collection, "a text or a list of texts, or left out")
+        _check_kind("grammar", self.grammar, Grammar | None, "a Grammar, or None")
 
     def _check_penalties(self) -> None:
         check_number("repetition_penalty", self.repetition_penalty, 1 / LARGEST, "1 is none")
@@ -197,6 +207,11 @@ class Options:
             check_number(f"the logit_bias of token {token}", bias, -LARGEST, "banned_tokens bans a token")
         for place in self.forced_tokens:
             check_int("a place of forced_tokens", place, 0)
+
+
+def _check_kind(name: str, value: object, kind: Any, wanted: str) -> None:
+    if not isinstance(value, kind):
+        raise InputError(f"{name} is {value!r:.60}; it must be {wanted}")
 
 
 def check_int(name: str, value: object, low: int, high: int | None = None, unset: str | None = None) -> None:

@@ -145,6 +145,14 @@ def test_closing_early_cancels_and_frees():
         ({"drafter": "magic"}, "drafter 'magic' is unknown"),
         ({"temprature": 1.0}, "option 'temprature' is unknown"),
         ({"drafter": "model"}, "needs a draft model"),
+        ({"stop": None}, "stop is None; it must be a text or a list of texts"),
+        ({"stop": 5}, "stop is 5"),
+        ({"logit_bias": [1]}, r"logit_bias is \[1\]; it must be a mapping"),
+        ({"forced_tokens": 5}, "forced_tokens is 5; it must be a mapping"),
+        ({"banned_tokens": 5}, "banned_tokens is 5; it must be a list"),
+        ({"stop_token_ids": 5}, "stop_token_ids is 5; it must be a list"),
+        ({"processors": len}, "processors is <built-in function len>; it must be a list"),
+        ({"grammar": "[0-9]+"}, "grammar is '.*'; it must be a Grammar"),
     ],
 )
 def test_bad_options_are_refused_in_a_sentence(options, words):
@@ -152,10 +160,26 @@ def test_bad_options_are_refused_in_a_sentence(options, words):
         engine().generate(PROMPT, **options)
 
 
-@pytest.mark.parametrize("prompt", [[], [6], [-1], [0, "a"]])
+@pytest.mark.parametrize("prompt", [[], [6], [-1], [0, "a"], {0: 1}, {"role": "user"}, {1, 2}])
 def test_bad_prompts_are_refused(prompt):
     with pytest.raises(InputError):
         engine().generate(prompt)
+
+
+@pytest.mark.parametrize("where", ["model", "draft_model"])
+def test_what_is_no_model_is_refused_at_once(where):
+    for thing in (5, object(), [WORLD.model()]):
+        with pytest.raises(InputError, match=r"the model is .*; give a catalog name"):
+            Engine(**{"model": WORLD.model(), "tokenizer": WORLD.tokenizer(), where: thing})
+
+
+def test_arrays_of_numpy_are_collections_of_tokens():
+    for options in ({"banned_tokens": [1, 2]}, {"stop_token_ids": [1, 2]}):
+        arrays = {name: np.array(tokens) for name, tokens in options.items()}
+        assert (
+            engine().generate(PROMPT, max_tokens=5, **arrays).tokens
+            == engine().generate(PROMPT, max_tokens=5, **options).tokens
+        )
 
 
 def test_text_needs_a_model_whose_rows_keep_their_bits():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from headstart.backends.checks import is_whole
 from headstart.errors import InputError
 from headstart.models.config import Weights
 from headstart.protocols import Model
@@ -47,8 +48,8 @@ def load_backend(
     """
     if precision not in PRECISIONS:
         raise InputError(f"precision is {precision!r}; choose one of {', '.join(PRECISIONS)}")
-    if threads is not None and threads < 1:
-        raise InputError(f"threads is {threads}; use 1 or more")
+    if threads is not None and not (is_whole(threads) and threads >= 1):
+        raise InputError(f"threads is {threads!r}; use 1 or more")
     if backend == "native":
         from headstart.backends.native import NativeModel
 

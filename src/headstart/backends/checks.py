@@ -11,14 +11,19 @@ from itertools import groupby
 from headstart.errors import InputError
 from headstart.protocols import Batch
 
-__all__ = ["check_batch", "check_context", "check_fork", "check_keep", "check_taps"]
+__all__ = ["check_batch", "check_context", "check_fork", "check_keep", "check_taps", "is_whole"]
 
 
 def check_context(context: int | None, limit: int) -> int:
     """The context to use: the model's own limit by default, and never more."""
-    if context is not None and not 1 <= context <= limit:
-        raise InputError(f"context is {context}; this model allows 1 to {limit} tokens")
+    if context is not None and not (is_whole(context) and 1 <= context <= limit):
+        raise InputError(f"context is {context!r}; this model allows 1 to {limit} tokens")
     return limit if context is None else context
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a whole number, which True and False are not."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def check_fork(sequence: int, length: int | None, kept: int) -> int:

@@ -242,6 +242,14 @@ def test_no_threads_at_all_are_refused(backend: str) -> None:
         load_backend(weights(), backend=backend, threads=0)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("option", ["threads", "context"])
+def test_threads_and_context_are_whole_numbers(backend: str, option: str) -> None:
+    for value in (1.5, "3", True):
+        with pytest.raises(InputError, match=f"{option} is {value!r}"):
+            load_backend(weights(), backend=backend, **{option: value})  # type: ignore[arg-type]
+
+
 def test_an_unknown_backend_or_precision_is_refused_by_name() -> None:
     with pytest.raises(InputError, match="backend is 'gpu'; choose one of native, reference"):
         load_backend(weights(), backend="gpu")
