@@ -241,7 +241,8 @@ class Recorder:
 
     def _write(self, record: dict[str, Any]) -> None:
         try:
-            self._file.write(json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n")
+            line = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
+            self._file.write(line + "\n")
             self._file.flush()
         except OSError as error:
             self.abandon()
@@ -268,6 +269,11 @@ def _touched(draft: Draft, node: int, verdict: Verdict) -> list[int]:
     """Tokens that are decided about after a node: those guessed there, and the verdict's where its path ends there."""
     end = verdict.path[-1] if verdict.path else ROOT
     return [*(draft.tokens[child] for child in draft.children(node)), *([verdict.token] if node == end else [])]
+
+
+def _plain(number: Any) -> Any:
+    """A number of NumPy's as one of Python's; what has no ``item`` is our own mistake."""
+    return number.item()
 
 
 def _text(raw: bytes) -> str | list[int]:

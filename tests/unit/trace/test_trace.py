@@ -73,6 +73,19 @@ def test_writing_to_a_folder_that_is_not_there_fails_before_decoding(tmp_path: P
         traced(tmp_path / "missing" / "trace", WORLDS["markov"], "text", None, "none")
 
 
+def test_numbers_of_numpy_are_written_as_numbers(tmp_path: Path) -> None:
+    path = traced(
+        tmp_path / "trace",
+        WORLDS["markov"],
+        "text",
+        None,
+        "none",
+        max_tokens=np.int64(4),
+        presence_penalty=np.float32(0.5),
+    )
+    assert check(path).tokens == records(path)[0]["max_tokens"] == 4
+
+
 def test_a_folder_or_a_device_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     device = tmp_path / "device"
     os.mkfifo(device)
