@@ -14,7 +14,9 @@ _pressed = False
 
 def main() -> None:
     """Run the command that the arguments ask for, and end the process with its exit code."""
-    signal.signal(signal.SIGTERM, _terminated)
+    for name in ("SIGTERM", "SIGHUP"):
+        if getattr(signal, name, None) is not None and signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN:
+            signal.signal(getattr(signal, name), _terminated)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else whoever started us wants it ignored
         signal.signal(signal.SIGINT, _interrupted)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
@@ -39,6 +41,6 @@ def _interrupted(_signal: int, _frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _terminated(_signal: int, _frame: object) -> NoReturn:
+def _terminated(number: int, _frame: object) -> NoReturn:
     """End as if by an error, so that files under way are removed and traces closed."""
-    raise SystemExit(128 + signal.SIGTERM)
+    raise SystemExit(128 + number)

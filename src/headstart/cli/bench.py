@@ -9,7 +9,9 @@ import typer
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="Measure this machine. The last line of every benchmark is JSON.")
+app = typer.Typer(
+    add_completion=False, no_args_is_help=True, help="Measure this machine. The last line of every benchmark is JSON."
+)
 
 
 @app.callback()

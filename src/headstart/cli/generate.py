@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -141,14 +140,14 @@ def _answer(
 
 def _choices(engine: Engine, prompt: Prompt, count: int, *, as_json: bool) -> None:
     """Several answers, one after the other once all are there; a line of three dashes stands between them."""
-    from headstart.cli.terminal import Writer, figures, status
+    from headstart.cli.terminal import Writer, figures, print_json, status
     from headstart.result import Piece
 
     with status(f"answering {count} times"):
         results = engine.generate_choices(prompt, count)
     if as_json:
         choices = [result.as_dict() for result in results]
-        print(json.dumps({"model": engine.name, "choices": choices}, ensure_ascii=False))
+        print_json({"model": engine.name, "choices": choices})
     else:
         writer = Writer()
         for number, result in enumerate(results):
@@ -160,10 +159,10 @@ def _choices(engine: Engine, prompt: Prompt, count: int, *, as_json: bool) -> No
 
 def _report(result: Result, report: dict[str, Any], *, as_json: bool) -> None:
     """The figures: a line on stderr, and the JSON document."""
-    from headstart.cli.terminal import figures
+    from headstart.cli.terminal import figures, print_json
 
     if as_json:
-        print(json.dumps(report, ensure_ascii=False))
+        print_json(report)
     if "compare" in report:
         against = report["compare"]
         print(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import signal
 import sys
@@ -14,14 +15,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType, MappingProxyType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 if TYPE_CHECKING:
     from headstart.request import Request
     from headstart.result import Piece, Result
     from headstart.stream import Stream
 
-__all__ = ["Interrupt", "Writer", "figures", "follow", "reading", "status", "stop_on_interrupt"]
+__all__ = ["Interrupt", "Writer", "figures", "follow", "print_json", "reading", "status", "stop_on_interrupt"]
 
 _CLEAR = "\r\x1b[K"
 _RESET = "\x1b[0m"
@@ -144,6 +145,12 @@ def follow(stream: Stream, writer: Writer | None) -> bool:
     if writer is not None:
         writer.end()
     return interrupt.pressed
+
+
+def print_json(document: Mapping[str, Any]) -> None:
+    """Print one line of JSON, in escapes where stdout's encoding lacks a character of it."""
+    line = json.dumps(document, ensure_ascii=False)
+    print(line if _can_write(sys.stdout, line) else json.dumps(document))
 
 
 def figures(result: Result) -> str:

@@ -20,7 +20,11 @@ from headstart.toy import WORLDS, World
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, help="What speculation can give, what it costs, and what no rule can beat.")
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    help="What speculation can give, what it costs, and what no rule can beat.",
+)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw the table into this file (.png, .svg, .pdf).")]

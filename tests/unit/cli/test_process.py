@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from headstart.trace import check
 from support.commands import SOURCE, process, run, tiny_model
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of the POSIX kind")
@@ -115,14 +117,28 @@ main()
     assert err.endswith(b"headstart: stopped by Ctrl-C\n")
 
 
-def test_being_terminated_closes_the_trace(model: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_being_terminated_leaves_a_trace_or_none(model: Path, tmp_path: Path, number: signal.Signals) -> None:
     with process(*long_answer(model), "--trace", tmp_path / "trace") as running:
         assert running.stdout is not None
         os.read(running.stdout.fileno(), 3)
-        running.terminate()
+        running.send_signal(number)
         running.communicate(timeout=60)
-    assert running.returncode == 128 + signal.SIGTERM
-    assert [path.name for path in tmp_path.iterdir()] == ["trace"]
+    assert running.returncode == 128 + number
+    for path in tmp_path.iterdir():  # none where it came in the middle of a round
+        assert path.name == "trace"
+        check(path)
+
+
+def test_json_goes_where_only_ascii_can(model: Path) -> None:
+    arguments = ("generate", "hi", "-m", model, "-n", 24, "--seed", 1, "-t", 2, "--json")
+    plain, narrow = (
+        run(*arguments, "--system", "é🎉", env={"PYTHONIOENCODING": encoding}) for encoding in ("utf-8", "ascii")
+    )
+    assert (narrow.code, plain.code) == (0, 0)
+    assert narrow.out.isascii()
+    assert not plain.out.isascii()
+    assert json.loads(narrow.out)["text"] == json.loads(plain.out)["text"]
 
 
 def test_a_reader_that_goes_away_is_no_error(model: Path) -> None:
