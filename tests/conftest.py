@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -21,6 +22,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # shells start jobs in the background with Ctrl-C ignored, which the commands under test would inherit
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     settings.load_profile(config.getoption("--profile"))
 
 
