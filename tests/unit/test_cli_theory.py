@@ -96,3 +96,19 @@ def test_without_the_extra_the_install_command_is_named(monkeypatch, tmp_path):
     error = call("tokens", "--alpha", "0.8", "--plot", tmp_path / "a.png").exception
     assert isinstance(error, InputError)
     assert "pip install 'headstart[plot]'" in str(error)
+
+
+def test_pictures_that_cannot_be_written_are_refused(tmp_path):
+    pytest.importorskip("matplotlib", reason="the [plot] extra is not installed")
+    for name, says in (("a.foo", "use .png, .svg or .pdf"), ("none/a.png", "cannot be written: No such file")):
+        error = call("tokens", "--alpha", "0.8", "--plot", tmp_path / name).exception
+        assert isinstance(error, InputError)
+        assert says in str(error)
+
+
+def test_more_chains_than_can_be_gone_through_are_refused():
+    error = call("laws", "--draft-length", 10**9).exception
+    assert isinstance(error, InputError)
+    assert str(error).endswith("use 10 or less")
+    assert call("laws", "--p", "1", "--q", "1", "--draft-length", 100).exception is None
+    assert call("laws", "--drafts", 1001).exit_code == 2

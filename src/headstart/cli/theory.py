@@ -26,6 +26,8 @@ app = typer.Typer(
     help="What speculation can give, what it costs, and what no rule can beat.",
 )
 
+MAX_CHAINS = 100_000
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw the table into this file (.png, .svg, .pdf).")]
 Alpha = Annotated[str, typer.Option(help="Acceptance rate, or one for each position: 0.8 or 0.9,0.8,0.7.")]
@@ -47,7 +49,7 @@ def laws(
     q: Annotated[str | None, typer.Option("--q", help="Draft law, over the same words.")] = None,
     world: Annotated[str, typer.Option(help=f"A toy world in place of two laws: {', '.join(WORLDS)}.")] = "three-word",
     draft_length: DraftLength = 5,
-    drafts: Annotated[int, typer.Option(min=1, help="Independent drafts for one place.")] = 4,
+    drafts: Annotated[int, typer.Option(min=1, max=1000, help="Independent drafts for one place.")] = 4,
     as_json: Json = False,
     plot: Plot = None,
 ) -> None:
@@ -57,6 +59,7 @@ def laws(
     """
     chosen = _world(p, q, world)
     one, other = chosen.target((0,)), chosen.draft((0,))
+    _check_chains(one.size, draft_length)
     single = (
         ("best possible: 1 - TV", theory.acceptance(one, other)),
         ("shared noise (coupled)", theory.coupling_acceptance(one, other)),
@@ -71,6 +74,17 @@ def laws(
         _Sheet("Tokens per pass", ("draft length", "token rejection", "block verification", "bound"), tokens),
     ]
     _show(sheets, as_json=as_json, plot=plot)
+
+
+def _check_chains(words: int, draft_length: int) -> None:
+    """Every chain is gone through in exact fractions, some seconds' worth of them at most."""
+    length = min(draft_length, MAX_CHAINS.bit_length())  # too many already, if two words or more
+    if words**length > MAX_CHAINS:
+        most = max(n for n in range(length) if words**n <= MAX_CHAINS)
+        raise InputError(
+            f"--draft-length {draft_length} over {words} words makes more than {MAX_CHAINS} chains, each of which is gone "
+            f"through; use {most} or less"
+        )
 
 
 @app.command()
@@ -201,7 +215,12 @@ def _draw(sheets: Sequence[_Sheet], file: Path) -> None:
     figure = Figure(figsize=(6.4 * len(sheets), 4.8), layout="constrained")
     for axes, sheet in zip(figure.subplots(1, len(sheets), squeeze=False)[0], sheets, strict=True):
         _curves(axes, sheet)
-    figure.savefig(file)
+    try:
+        figure.savefig(file)
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror}; choose another file") from None
+    except ValueError:  # the only one left: a format that matplotlib does not write
+        raise InputError(f"{file} has no ending of a picture; use .png, .svg or .pdf") from None
 
 
 def _curves(axes: Any, sheet: _Sheet) -> None:
