@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
 
+from headstart.errors import HeadstartError
+
 if TYPE_CHECKING:
     from headstart.request import Request
     from headstart.result import Piece, Result
@@ -99,6 +101,7 @@ class Writer:
         self._colour = "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
         self._ascii = not _can_write(self._out, "✓↺★·")
         self._last = ""
+        self._open = False
         if isinstance(self._out, io.TextIOWrapper):
             if self._terminal:
                 self._out.reconfigure(errors="replace")
@@ -114,11 +117,18 @@ class Writer:
         text = piece.text.translate(_CONTROLS) if self._terminal else piece.text
         if self._marked and text:
             text, self._last = self._mark(piece.origin, text), piece.origin
+        self._open = self._open or bool(text)
         self._out.write(text)
         self._out.flush()
 
+    def break_off(self) -> None:
+        """Close what was written of an answer that failed, so that the sentence why has a line of its own."""
+        if self._open:
+            self.end()
+
     def end(self) -> None:
         """Close the answer with a line's end."""
+        self._open = False
         self._out.write("\n")
         self._out.flush()
 
@@ -135,11 +145,16 @@ def follow(stream: Stream, writer: Writer | None) -> bool:
     with reading(stream.request):
         stream.start()
     with stop_on_interrupt() as interrupt:
-        for piece in stream:
-            write(piece)
-            if interrupt.pressed:
-                break
-        stream.close()
+        try:
+            for piece in stream:
+                write(piece)
+                if interrupt.pressed:
+                    break
+            stream.close()
+        except HeadstartError:
+            if writer is not None:
+                writer.break_off()
+            raise
         for piece in stream.request.text.take():  # what was held back when the answer was stopped
             write(piece)
     if writer is not None:

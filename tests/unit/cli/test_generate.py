@@ -12,8 +12,9 @@ import pytest
 
 from headstart.cli.compare import require_same
 from headstart.engine import Engine
-from headstart.errors import DivergenceError
+from headstart.errors import DivergenceError, TraceError
 from headstart.models import store
+from headstart.request import Request
 from support.commands import Done, here, one_sentence, tiny_model
 from support.tiny import tiny_tokenizer
 
@@ -219,6 +220,25 @@ def test_a_cache_folder_that_cannot_be_written_is_named(
 
 def test_a_trace_that_cannot_be_written_is_refused_before_decoding(generate: Run) -> None:
     assert "cannot be written" in one_sentence(generate("hi", "--trace", "/nowhere/trace"), 2)
+
+
+def test_an_answer_that_fails_leaves_its_reason_a_line_of_its_own(
+    generate: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from headstart.trace import Recorder
+
+    def full(self: Recorder, request: Request, *_arguments: object) -> None:
+        self.abandon()
+        if request.round > 4:
+            raise TraceError("the disk is full")
+
+    whole = generate("hi", "--trace", tmp_path / "trace")
+    monkeypatch.setattr(Recorder, "round", full)
+    done = generate("hi", "--trace", tmp_path / "trace")
+    assert (done.code, done.err.splitlines()) == (1, ["headstart: the disk is full"])
+    assert done.out.endswith("\n")
+    assert whole.out.startswith(done.out[:-1])
+    assert len(done.out) > 1
 
 
 def test_a_model_without_chat_template_takes_text_as_it_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
