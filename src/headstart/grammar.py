@@ -58,6 +58,8 @@ class Grammar:
                 json.loads(self.source)
             except ValueError as error:
                 raise InputError(f"the JSON schema is not JSON: {error}; give an object such as {{}}") from error
+            except RecursionError:
+                raise InputError("the JSON schema is nested too deeply to be read; give a flatter one") from None
 
     @classmethod
     def json_schema(cls, schema: Mapping[str, Any] | str, *, after: str | None = None) -> Grammar:

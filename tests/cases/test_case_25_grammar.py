@@ -136,6 +136,7 @@ def test_forced_text_is_drafted_without_a_drafters_help():
         (lambda: Grammar("regex", "(("), "cannot be used"),
         (lambda: Grammar("lark", "start = x("), "cannot be used"),
         (lambda: Grammar("json_schema", "{nope"), "is not JSON"),
+        (lambda: Grammar("json_schema", "[" * 100_000), "nested too deeply"),
         (lambda: Grammar("magic", "x"), "is unknown"),
         (lambda: Grammar("regex", "x", after=""), "marker"),
     ],

@@ -130,7 +130,7 @@ def _law(record: Mapping[str, Any], vocab_size: int) -> StoredLaw:
 def _record(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         record = json.loads(line, parse_constant=_refuse)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise TraceError(f"line {number} of {path} is not a JSON record") from None
     if not isinstance(record, dict) or not isinstance(record.get("type"), str):
         raise TraceError(f"line {number} of {path} is not a record with a type")

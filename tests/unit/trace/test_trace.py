@@ -264,3 +264,9 @@ def test_what_is_not_a_trace_is_refused(tmp_path: Path, content: bytes, message:
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         read(tmp_path / "none")
+
+
+def test_nesting_without_end_is_no_record(tmp_path: Path) -> None:
+    (tmp_path / "trace").write_text("[" * 100_000 + "]" * 100_000 + "\n")
+    with pytest.raises(TraceError, match="line 1 of .* is not a JSON record"):
+        read(tmp_path / "trace")
