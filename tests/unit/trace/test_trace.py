@@ -268,5 +268,5 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 
 def test_nesting_without_end_is_no_record(tmp_path: Path) -> None:
     (tmp_path / "trace").write_text("[" * 100_000 + "]" * 100_000 + "\n")
-    with pytest.raises(TraceError, match="line 1 of .* is not a JSON record"):
+    with pytest.raises(TraceError, match=r"line 1 of .* is not a JSON record"):
         read(tmp_path / "trace")
