@@ -103,8 +103,10 @@ def main(
     options: KernelOptions, *, as_json: bool = False, plot: Path | None = None, say: Callable[[str], None] = print
 ) -> None:
     """Measure, print tables (not with ``as_json``) and, on the last line, one JSON object; draw the curve into ``plot``."""
-    from headstart.bench.kernel_report import as_object, draw, tables
+    from headstart.bench.kernel_report import as_object, check_picture, draw, tables
 
+    if plot is not None:
+        check_picture(plot)
     report = run(options, say=(lambda _: None) if as_json else say)
     if not as_json:
         for line in tables(report):

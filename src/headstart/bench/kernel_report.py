@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from headstart.bench.kernel import Cell, Report, machine
 from headstart.errors import InputError
 
-__all__ = ["as_object", "draw", "ratios", "tables"]
+__all__ = ["as_object", "check_picture", "draw", "ratios", "tables"]
 
 
 def as_object(report: Report) -> dict[str, Any]:
@@ -89,12 +90,20 @@ def tables(report: Report) -> Iterator[str]:
         yield f"  {name:64} {value:6.2f}"
 
 
+def check_picture(path: Path) -> None:
+    """Refuse what could not be drawn, before minutes are spent on measuring."""
+    if find_spec("matplotlib") is None:
+        raise InputError("a picture takes matplotlib; install it with: pip install 'headstart[plot]'")
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise InputError(f"{path} has no ending of a picture; use .png, .svg or .pdf")
+    if not path.parent.is_dir():
+        raise InputError(f"{path} cannot be written: its folder is not there; choose another file")
+
+
 def draw(report: Report, path: Path) -> None:
     """The curve of every context and subject, as a picture."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError("a picture takes matplotlib; install it with: pip install 'headstart[plot]'") from None
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     markers = dict(zip(report.options.contexts, "osv^DP", strict=False))

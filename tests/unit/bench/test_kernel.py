@@ -160,3 +160,16 @@ def test_the_command_line_reaches_all_of_it(options: dict[str, Any]) -> None:
     assert list(json.loads(done.output)["synthetic"]) == ["smollm2-135m Q8_0", "llama-3.2-1b Q4_K"]
     wrong = CliRunner().invoke(app, ["kernel", "--rows", "many"])
     assert "rows is 'many'; give whole numbers" in str(wrong.exception)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("a.foo", "use .png, .svg or .pdf"), ("none/a.png", "its folder is not there")]
+)
+def test_a_picture_that_cannot_be_drawn_is_refused_before_measuring(
+    options: dict[str, Any], tmp_path: Path, name: str, says: str
+) -> None:
+    pytest.importorskip("matplotlib", reason="pictures take the plot extra")
+    said: list[str] = []
+    with pytest.raises(InputError, match=says):
+        main(KernelOptions(**options), plot=tmp_path / name, say=said.append)
+    assert said == []
