@@ -140,7 +140,7 @@ class Writer:
 
 
 def follow(stream: Stream, writer: Writer | None) -> bool:
-    """Write an answer as it is made; Ctrl-C ends it early, and then it gives True."""
+    """Write an answer as it is made; Ctrl-C ends it early, and then it gives True; SIGTERM ends the process after that."""
     write = writer.write if writer is not None else lambda _piece: None
     with reading(stream.request):
         stream.start()
@@ -159,6 +159,8 @@ def follow(stream: Stream, writer: Writer | None) -> bool:
             write(piece)
     if writer is not None:
         writer.end()
+    if interrupt.number != signal.SIGINT:
+        raise SystemExit(128 + interrupt.number)
     return interrupt.pressed
 
 
@@ -192,30 +194,37 @@ def figures(result: Result) -> str:
 
 
 class Interrupt:
-    """Whether Ctrl-C was pressed."""
+    """Whether Ctrl-C was pressed, or the process was asked to end, and by which signal."""
 
     pressed = False
+    number: int = signal.SIGINT
 
 
 @contextlib.contextmanager
 def stop_on_interrupt() -> Iterator[Interrupt]:
-    """Note the first Ctrl-C, so that the pass under way can end well; the second one interrupts at once."""
+    """Note the first Ctrl-C or wish to end, so that the round under way can end well; the second one interrupts at once."""
     interrupt = Interrupt()
 
-    def note(_signal: int, _frame: FrameType | None) -> None:
+    def note(number: int, _frame: FrameType | None) -> None:
         if interrupt.pressed:
-            raise KeyboardInterrupt
-        interrupt.pressed = True
+            raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+        interrupt.pressed, interrupt.number = True, number
 
+    before: dict[int, Any] = {}
     try:
-        before = signal.signal(signal.SIGINT, note)
-    except ValueError:  # not the main thread: whoever runs us there handles signals
-        yield interrupt
-        return
-    try:
+        with contextlib.suppress(ValueError):  # not the main thread: whoever runs us there handles signals
+            for number in _signals_handled():
+                before[number] = signal.signal(number, note)
         yield interrupt
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _signals_handled() -> list[int]:
+    """Ctrl-C, and the wishes to end that the command line handles."""
+    ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    return [signal.SIGINT, *(number for number in ends if callable(signal.getsignal(number)))]
 
 
 def _can_write(stream: TextIO, text: str) -> bool:
