@@ -110,12 +110,19 @@ class Request:
         """Do something with the drafter, if there is one; what it does wrong ends drafting, and nothing else."""
         if (drafter := self.drafter) is None:
             return otherwise
+        held, tokens = self.tokens, self.tokens.copy()
         try:
-            return work(drafter)
+            done = work(drafter)
+            if self.tokens == tokens:
+                return done
+            reason = f"the drafter {drafter.name} changed the text, which is not its own"
         except HeadstartError as error:
-            self.stop_drafting(str(error))
+            reason = str(error)
         except Exception as error:
-            self.stop_drafting(f"the drafter {drafter.name} failed: {type(error).__name__}: {error}")
+            reason = f"the drafter {drafter.name} failed: {type(error).__name__}: {error}"
+        held[:] = tokens
+        self.tokens = held
+        self.stop_drafting(reason)
         return otherwise
 
     def stop_drafting(self, reason: str | None = None) -> None:

@@ -67,6 +67,11 @@ FAULTS = {
     "a law of sum 300": (Rubbish(sampled(Law(np.ones(300), None, 300))), "sum to 300"),
     "a law of NaN": (Rubbish(sampled(Law(np.full(300, math.nan), None, 300))), "needs the law"),
     "no law": (Rubbish(sampled(None)), "needs the law"),
+    "propose writes": (Rubbish(lambda request, budget: request.tokens.append(1) or EMPTY), "changed the text"),
+    "start writes": (Rubbish(start=lambda request: request.tokens.insert(0, 1)), "changed the text"),
+    "observe writes": (Rubbish(observe=lambda request, *_: request.tokens.clear()), "changed the text"),
+    "close writes": (Rubbish(fail, close=lambda request: request.tokens.pop()), "KeyError"),
+    "another text": (Rubbish(lambda request, budget: setattr(request, "tokens", [1]) or EMPTY), "changed the text"),
 }
 
 
