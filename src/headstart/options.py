@@ -191,12 +191,14 @@ class Options:
         )
 
     def _check_kinds(self) -> None:
-        """Refuse what is no mapping, collection, text or grammar where one is wanted."""
+        """Refuse what is of another kind than its parameter."""
         for name in ("logit_bias", "forced_tokens"):
             _check_kind(name, getattr(self, name), Mapping, "a mapping by token id or place, or left out")
         for name in ("banned_tokens", "stop_token_ids", "processors"):
             _check_kind(name, getattr(self, name), Collection, "a list, or left out")
         _check_kind("stop", self.stop, Collection, "a text or a list of texts, or left out")
+        for name in ("ignore_eos", "raw"):
+            _check_kind(name, getattr(self, name), bool, "True or False")
         _check_kind("grammar", self.grammar, Grammar | None, "a Grammar, or None")
 
     def _check_penalties(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -94,9 +95,9 @@ class Sampling:
         return warp(logits, self.temperature, self.top_k, self.top_p, self.min_p, self.typical_p, row=row)
 
 
-def _number(name: str, value: float, low: float, high: float, allowed: str, *, above: bool = False) -> None:
+def _number(name: str, value: Any, low: float, high: float, allowed: str, *, above: bool = False) -> None:
     """Refuse what is not a finite number in the range, ``low`` itself excluded if ``above``."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise InputError(f"{name} is {value!r}; it must be {allowed}")
-    if value < low or value > high or (above and value == low):
+    if not low <= float(value) <= high or (above and value == low):
         raise InputError(f"{name} is {value!r}; it must be {allowed}")

@@ -150,6 +150,8 @@ def test_closing_early_cancels_and_frees():
         ({"logit_bias": [1]}, r"logit_bias is \[1\]; it must be a mapping"),
         ({"forced_tokens": 5}, "forced_tokens is 5; it must be a mapping"),
         ({"banned_tokens": 5}, "banned_tokens is 5; it must be a list"),
+        ({"raw": 1}, "raw is 1; it must be True or False"),
+        ({"ignore_eos": "yes"}, "ignore_eos is 'yes'; it must be True or False"),
         ({"stop_token_ids": 5}, "stop_token_ids is 5; it must be a list"),
         ({"processors": len}, "processors is <built-in function len>; it must be a list"),
         ({"grammar": "[0-9]+"}, "grammar is '.*'; it must be a Grammar"),

@@ -137,3 +137,9 @@ def test_typical_keeps_the_middle() -> None:
     assert Sampling(typical_p=0.2).law(logits, [], 0).ids.tolist() == [1]  # type: ignore[union-attr]
     assert Sampling(typical_p=0.45).law(logits, [], 0).ids.tolist() == [1, 2]  # type: ignore[union-attr]
     assert Sampling(typical_p=0.6).law(logits, [], 0).ids.tolist() == [0, 1, 2]  # type: ignore[union-attr]
+
+
+def test_numpys_numbers_are_numbers() -> None:
+    assert Sampling(temperature=np.float32(0.5), top_p=np.float64(0.5)).temperature == 0.5
+    with pytest.raises(InputError, match="finite"):
+        Sampling(temperature=np.float32("nan"))

@@ -25,6 +25,7 @@ from headstart.errors import InputError
 from headstart.models import load
 from headstart.models.config import Weights
 from headstart.models.kinds import KINDS
+from headstart.models.loading import locate
 
 __all__ = ["Cell", "KernelOptions", "Report", "bandwidth", "machine", "main", "run"]
 
@@ -125,6 +126,7 @@ def run(options: KernelOptions, *, say: Callable[[str], None] = lambda _: None) 
         A value is not allowed, or the peer is not installed.
     """
     threads = options.threads or default_threads()
+    locate(options.model)
     report = Report(options, bandwidth(threads))
     say(f"memory: {report.bandwidth_gb_s:.1f} GB/s read by {threads} threads")
     say(f"timing {options.model}{f' against {options.peer}' if options.peer else ''}, {options.rounds} rounds")

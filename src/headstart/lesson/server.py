@@ -60,6 +60,10 @@ def serve(
         return
     import uvicorn
 
+    from headstart.models.loading import locate
+
+    if model is not None:
+        locate(model)
     listener = _listen(port)
     address = f"http://{HOST}:{listener.getsockname()[1]}/"
 

@@ -10,10 +10,10 @@ from headstart.errors import ModelNotFoundError
 from headstart.models.config import Weights
 from headstart.models.gguf import read_gguf
 from headstart.models.gguf_model import gguf_config, gguf_tensors
-from headstart.models.store import catalog, find, installed, pull
+from headstart.models.store import CatalogEntry, catalog, find, installed, pull
 from headstart.models.vocabulary import gguf_tokenizer
 
-__all__ = ["load"]
+__all__ = ["load", "locate"]
 
 
 def load(name_or_path: str | os.PathLike[str]) -> Weights:
@@ -35,14 +35,27 @@ def load(name_or_path: str | os.PathLike[str]) -> Weights:
     DownloadError
         A catalog model is absent and cannot be fetched.
     """
+    place = locate(name_or_path)
+    if isinstance(place, CatalogEntry):
+        return replace(_load_gguf(installed(place.name) or pull(place.name)), name=place.name)
+    return _load_folder(place) if place.is_dir() else _load_gguf(place)
+
+
+def locate(name_or_path: str | os.PathLike[str]) -> CatalogEntry | Path:
+    """What ``load`` would open: an entry of the catalog, fetched or not, or a path that exists.
+
+    Raises
+    ------
+    ModelNotFoundError
+    """
     entry = find(os.fspath(name_or_path))
     if entry is not None:
-        return replace(_load_gguf(installed(entry.name) or pull(entry.name)), name=entry.name)
+        return entry
     path = Path(name_or_path).expanduser()
     if not path.exists():
         names = ", ".join(entry.name for entry in catalog())
         raise ModelNotFoundError(f"{str(path)!r} is neither a file, nor a folder, nor in the catalog ({names}).")
-    return _load_folder(path) if path.is_dir() else _load_gguf(path)
+    return path
 
 
 def _load_gguf(path: Path) -> Weights:

@@ -355,3 +355,11 @@ def test_nothing_heavy_is_imported_before_it_is_needed(capsys: pytest.CaptureFix
 
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=SOURCE)
     assert out.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("command", [("lesson", "--no-browser", "--model"), ("bench", "kernel", "--model")])
+def test_a_model_that_is_nowhere_is_refused_before_anything_begins(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = here(capsys, *command, "nowhere.gguf")
+    assert "neither a file, nor a folder, nor in the catalog" in one_sentence(done, 2)
