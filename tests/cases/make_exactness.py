@@ -207,7 +207,7 @@ REFUSED = {
     "`max_tokens` of 0 or less": (
         "tests/cases/test_case_13_max_tokens.py::test_what_is_not_allowed_is_refused_with_and_without_a_drafter"
     ),
-    "an empty prompt": "tests/cases/test_case_15_prompt_edges.py::test_the_empty_prompt_is_refused_alike",
+    "a prompt of no tokens": "tests/cases/test_case_15_prompt_edges.py::test_the_empty_prompt_is_refused_alike",
     "an object that is no drafter": "tests/unit/test_faulty_drafters.py::test_what_is_no_drafter_is_refused_at_once",
 }
 

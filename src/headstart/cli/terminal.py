@@ -188,6 +188,8 @@ def figures(result: Result) -> str:
         parts.append(f"nothing drafted: {statistics.note}")
     if statistics.acceptance_rate is not None and statistics.note is not None:
         parts.append(statistics.note)
+    if result.finish_reason == "length":
+        parts.append(f"cut off by {result.stop_reason}")
     if result.guarantee != "text":
         parts.append(f"guarantee {result.guarantee}")
     return " · ".join([*parts, f"seed {result.seed}"])

@@ -43,7 +43,7 @@ def test_stdout_is_the_answer_and_a_line_end(generate: Run, model: Path) -> None
     last = done.err.strip().splitlines()[-1]
     assert "24 tokens · " in last
     assert "tokens per pass · acceptance" in last
-    assert last.endswith("seed 3")
+    assert last.endswith(" · cut off by max_tokens · seed 3")
 
 
 def test_same_text_whatever_drafts(generate: Run, model: Path) -> None:
