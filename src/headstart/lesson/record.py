@@ -52,7 +52,7 @@ RUNS: Mapping[str, Run] = MappingProxyType(
                 "max_tokens": 40,
                 "temperature": 0.9,
                 "top_k": 8,
-                "seed": 3,
+                "seed": 7,
                 "guarantee": "law",
                 "verifier": "token",
                 "drafter": "model",
