@@ -22,16 +22,16 @@ __all__ = ["Context", "Worker", "main"]
 class Context:
     """One llama.cpp context whose cache holds ``length`` tokens."""
 
-    def __init__(self, library: Any, model: Any, length: int, room: int, threads: int) -> None:
-        self.library, self.length = library, length
-        parameters = library.llama_context_default_params()
+    def __init__(self, llama: Any, model: Any, length: int, room: int, threads: int) -> None:
+        self.llama, self.length = llama, length
+        parameters = llama.llama_context_default_params()
         parameters.n_ctx = length + room
         parameters.n_batch = parameters.n_ubatch = 512
         parameters.n_threads = parameters.n_threads_batch = threads
         parameters.no_perf = True
-        self.context = library.llama_init_from_model(model, parameters)
-        self.batch = library.llama_batch_init(512, 0, 1)
-        self.memory = library.llama_get_memory(self.context)
+        self.context = llama.llama_init_from_model(model, parameters)
+        self.batch = llama.llama_batch_init(512, 0, 1)
+        self.memory = llama.llama_get_memory(self.context)
         for start in range(0, length, 512):
             self.decode(start, min(512, length - start), logits=False)
 
@@ -46,14 +46,14 @@ class Context:
             batch.seq_id[row][0] = 0
             batch.logits[row] = logits or row == count - 1
         begin = time.perf_counter()
-        if self.library.llama_decode(self.context, batch) != 0:
+        if self.llama.llama_decode(self.context, batch) != 0:
             raise RuntimeError("llama_decode failed")
-        self.library.llama_synchronize(self.context)
+        self.llama.llama_synchronize(self.context)
         return time.perf_counter() - begin
 
     def forget(self, start: int) -> None:
         """Drop all tokens from position ``start`` on."""
-        self.library.llama_memory_seq_rm(self.memory, 0, start, -1)
+        self.llama.llama_memory_seq_rm(self.memory, 0, start, -1)
 
     def time_pass(self, rows: int) -> float:
         """Seconds for one pass over the cached tokens; its rows are dropped."""
@@ -67,7 +67,7 @@ class Worker:
 
     def __init__(self, path: str, kind: str, threads: int) -> None:
         llama_cpp = importlib.import_module("llama_cpp")
-        self.library, self.threads = llama_cpp, threads
+        self.llama, self.threads = llama_cpp, threads
         silent = llama_cpp.llama_log_callback(lambda *_: None)
         self.silent = silent  # kept alive for as long as the library may call it
         llama_cpp.llama_log_set(silent, ctypes.c_void_p(0))
@@ -86,20 +86,20 @@ class Worker:
         """The same model as another format, made by llama.cpp itself, in a temporary file."""
         import tempfile
 
-        library = self.library
-        parameters = library.llama_model_quantize_default_params()
-        parameters.ftype = getattr(library, f"LLAMA_FTYPE_MOSTLY_{kind}")
+        llama = self.llama
+        parameters = llama.llama_model_quantize_default_params()
+        parameters.ftype = getattr(llama, f"LLAMA_FTYPE_MOSTLY_{kind}")
         parameters.allow_requantize = True
         parameters.nthread = self.threads
         handle, made = tempfile.mkstemp(suffix=".gguf")
         os.close(handle)
-        if library.llama_model_quantize(path.encode(), made.encode(), ctypes.byref(parameters)) != 0:
+        if llama.llama_model_quantize(path.encode(), made.encode(), ctypes.byref(parameters)) != 0:
             raise RuntimeError(f"llama.cpp cannot requantise to {kind}")
         return made
 
     def context(self, length: int) -> Context:
         if length not in self.contexts:
-            self.contexts[length] = Context(self.library, self.model, length, 600, self.threads)
+            self.contexts[length] = Context(self.llama, self.model, length, 600, self.threads)
         return self.contexts[length]
 
     def answer(self, request: dict[str, int]) -> dict[str, Any]:

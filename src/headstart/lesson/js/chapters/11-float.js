@@ -99,7 +99,7 @@ function often(root, ctx) {
 /** The third figure: one row against five, measured. */
 function measured(root) {
   const fig = figure(root, 'float.rows', 'trace');
-  const list = { library: gauge('float.library', 'rejected'), engine: gauge('float.engine', 'accepted') };
+  const list = { library: gauge('float.theirs', 'rejected'), engine: gauge('float.engine', 'accepted') };
   const facts = h('p', { class: 'note' });
   fig.stage.append(list.library.root, list.engine.root, facts);
   loadJson('points').then(({ rows, model, machine }) => {
