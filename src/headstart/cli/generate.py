@@ -73,16 +73,8 @@ def generate(
 ) -> None:
     """Answer a prompt. Only the answer goes to stdout; the figures go to stderr."""
     text = read_prompt(prompt, file, raw=raw)
-    if system is not None and raw:
-        raise RefusedError("--raw takes no --system: there is no chat template to put it in; write it into the prompt")
-    if logprobs is not None and not as_json:
-        raise RefusedError("--logprobs are figures of every token, which only --json prints; add it")
-    if count != 1 and (compare or trace is not None or show_origin):
-        raise RefusedError(
-            "--n takes no --compare, --trace or --show-origin, which are about one answer; leave one out"
-        )
-    if compare and guarantee != "text":
-        raise RefusedError(f"--compare checks that texts are equal, which the guarantee {guarantee!r} does not promise")
+    about_one = compare or trace is not None or show_origin
+    _check_together(raw, system, as_json, logprobs, count, about_one, compare, guarantee)
     engine = options.load_engine(
         model=model,
         drafter=drafter,
@@ -109,16 +101,44 @@ def generate(
         verifier=verifier,
         raw=raw,
     )
-    if system is not None and engine.chat_template is None:
-        raise RefusedError(f"{engine.name} has no chat template to put --system in; write it into the prompt")
-    given: Prompt = text if raw or engine.chat_template is None else options.messages(system, text)
+    given = options.prompt_of(engine, text, system, raw=raw)
     if count != 1:
         _choices(engine, given, count, as_json=as_json)
-        return
-    result, interrupted = _answer(engine, given, trace, show_origin=show_origin, quiet=as_json)
+    else:
+        _one(engine, given, trace, show_origin=show_origin, as_json=as_json, compare=compare)
+
+
+def _check_together(
+    raw: bool,
+    system: str | None,
+    as_json: bool,
+    logprobs: int | None,
+    count: int,
+    about_one: bool,
+    compare: bool,
+    guarantee: str,
+) -> None:
+    """Refuse options that contradict each other, before anything is loaded."""
+    if system is not None and raw:
+        raise RefusedError("--raw takes no --system: there is no chat template to put it in; write it into the prompt")
+    if logprobs is not None and not as_json:
+        raise RefusedError("--logprobs are figures of every token, which only --json prints; add it")
+    if count != 1 and about_one:
+        raise RefusedError(
+            "--n takes no --compare, --trace or --show-origin, which are about one answer; leave one out"
+        )
+    if compare and guarantee != "text":
+        raise RefusedError(f"--compare checks that texts are equal, which the guarantee {guarantee!r} does not promise")
+
+
+def _one(
+    engine: Engine, prompt: Prompt, trace: Path | None, *, show_origin: bool, as_json: bool, compare: bool
+) -> None:
+    """One answer with its figures, and with ``compare`` what plain decoding makes of the same prompt."""
+    result, interrupted = _answer(engine, prompt, trace, show_origin=show_origin, quiet=as_json)
     report: dict[str, Any] = {"model": engine.name, **result.as_dict()}
     if compare and not interrupted:
-        report["compare"] = _compare(engine, given, result)
+        report["compare"] = _compare(engine, prompt, result)
     if interrupted:
         print(f"headstart: {STOPPED}", file=sys.stderr)
     _report(result, report, as_json=as_json)

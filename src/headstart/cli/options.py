@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headstart.cli import interrupted
-from headstart.errors import InputError
+from headstart.errors import InputError, RefusedError
 
 if TYPE_CHECKING:
-    from headstart.engine import Engine
+    from headstart.engine import Engine, Prompt
     from headstart.grammar import Grammar, Kind
 
 __all__ = [
@@ -43,7 +43,7 @@ __all__ = [
     "Verifier",
     "grammar_of",
     "load_engine",
-    "messages",
+    "prompt_of",
 ]
 
 MODEL = "What it runs on"
@@ -186,7 +186,11 @@ def grammar_of(json_schema: Path | None, regex: str | None, grammar: Path | None
     return None
 
 
-def messages(system: str | None, prompt: str) -> list[dict[str, str]]:
-    """A conversation's beginning."""
-    before = [{"role": "system", "content": system}] if system is not None else []
-    return [*before, {"role": "user", "content": prompt}]
+def prompt_of(engine: Engine, text: str, system: str | None, *, raw: bool) -> Prompt:
+    """What is asked of the engine: the text as it is, or a conversation's beginning where the model has a template."""
+    if system is not None and engine.chat_template is None:
+        raise RefusedError(f"{engine.name} has no chat template to put --system in; write it into the prompt")
+    if raw or engine.chat_template is None:
+        return text
+    said = [("system", system)] if system is not None else []
+    return [{"role": role, "content": content} for role, content in [*said, ("user", text)]]
