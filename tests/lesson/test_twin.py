@@ -67,7 +67,6 @@ def test_the_twin_makes_every_decision_of_the_recorded_runs() -> None:
     assert wrong == []
 
 
-@pytest.mark.skipif(not GOLDEN, reason="no golden traces are there")
 def test_the_twin_makes_every_decision_of_the_golden_traces_it_knows() -> None:
     count, wrong = differing(GOLDEN)
     assert count > 0
