@@ -1,6 +1,6 @@
 """Is drafted text plain text? Every drafter and draft length against plain decoding, on a file of prompts.
 
-    python benchmarks/identity.py PROMPTS.jsonl --out RESULTS.jsonl [--prompts 20] [--tokens 48]
+    python benchmarks/identity.py PROMPTS.jsonl --out RESULTS.jsonl [--count 20] [--tokens 48] [--drafters lookup ...]
 
 Drafters: lookup, and draft models of three qualities made from the target itself: perturbed (every matrix with noise added,
 then requantised to Q8_0), random (two layers of noise), and the target. Temperature 0 and 0.7 with five seeds. A configuration

@@ -26,6 +26,7 @@ from headstart.models import load
 from headstart.models.config import Weights
 from headstart.models.kinds import KINDS
 from headstart.models.loading import locate
+from headstart.pictures import check_picture
 
 __all__ = ["Cell", "KernelOptions", "Report", "bandwidth", "machine", "main", "run"]
 
@@ -104,7 +105,7 @@ def main(
     options: KernelOptions, *, as_json: bool = False, plot: Path | None = None, say: Callable[[str], None] = print
 ) -> None:
     """Measure, print tables (not with ``as_json``) and, on the last line, one JSON object; draw the curve into ``plot``."""
-    from headstart.bench.kernel_report import as_object, check_picture, draw, tables
+    from headstart.bench.kernel_report import as_object, draw, tables
 
     if plot is not None:
         check_picture(plot)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from headstart.bench.kernel import Cell, Report, machine
-from headstart.errors import InputError
+from headstart.pictures import save_picture
 
-__all__ = ["as_object", "check_picture", "draw", "ratios", "tables"]
+__all__ = ["as_object", "draw", "ratios", "tables"]
 
 
 def as_object(report: Report) -> dict[str, Any]:
@@ -90,16 +89,6 @@ def tables(report: Report) -> Iterator[str]:
         yield f"  {name:64} {value:6.2f}"
 
 
-def check_picture(path: Path) -> None:
-    """Refuse what could not be drawn, before minutes are spent on measuring."""
-    if find_spec("matplotlib") is None:
-        raise InputError("a picture takes matplotlib; install it with: pip install 'headstart[plot]'")
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise InputError(f"{path} has no ending of a picture; use .png, .svg or .pdf")
-    if not path.parent.is_dir():
-        raise InputError(f"{path} cannot be written: its folder is not there; choose another file")
-
-
 def draw(report: Report, path: Path) -> None:
     """The curve of every context and subject, as a picture."""
     from matplotlib.figure import Figure
@@ -116,7 +105,7 @@ def draw(report: Report, path: Path) -> None:
     axes.set(xlabel="rows of a pass", ylabel="milliseconds", yscale="log", title="What a pass costs")
     axes.grid(visible=True, which="both", alpha=0.3)
     axes.legend(fontsize="small")
-    figure.savefig(path)
+    save_picture(figure, path)
 
 
 def _subjects(report: Report) -> list[str]:

@@ -7,16 +7,19 @@ import signal
 import sys
 from typing import NoReturn
 
-__all__ = ["interrupted", "main"]
+__all__ = ["ENDS", "interrupted", "main"]
+
+ENDS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Signals that ask the process to end."""
 
 _pressed = False
 
 
 def main() -> None:
     """Run the command that the arguments ask for, and end the process with its exit code."""
-    for name in ("SIGTERM", "SIGHUP"):
-        if getattr(signal, name, None) is not None and signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN:
-            signal.signal(getattr(signal, name), _terminated)
+    for number in ENDS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _terminated)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # else whoever started us wants it ignored
         signal.signal(signal.SIGINT, _interrupted)
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):

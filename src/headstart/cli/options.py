@@ -192,5 +192,5 @@ def prompt_of(engine: Engine, text: str, system: str | None, *, raw: bool) -> Pr
         raise RefusedError(f"{engine.name} has no chat template to put --system in; write it into the prompt")
     if raw or engine.chat_template is None:
         return text
-    said = [("system", system)] if system is not None else []
-    return [{"role": role, "content": content} for role, content in [*said, ("user", text)]]
+    before = [{"role": "system", "content": system}] if system is not None else []
+    return [*before, {"role": "user", "content": text}]

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
 
+from headstart.cli import ENDS
 from headstart.errors import HeadstartError
 
 if TYPE_CHECKING:
@@ -225,8 +226,7 @@ def stop_on_interrupt() -> Iterator[Interrupt]:
 
 def _signals_handled() -> list[int]:
     """Ctrl-C, and the wishes to end that the command line handles."""
-    ends = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    return [signal.SIGINT, *(number for number in ends if callable(signal.getsignal(number)))]
+    return [signal.SIGINT, *(number for number in ENDS if callable(signal.getsignal(number)))]
 
 
 def _can_write(stream: TextIO, text: str) -> bool:

@@ -16,6 +16,7 @@ from rich.table import Table
 from headstart import theory
 from headstart.errors import InputError
 from headstart.law import Law
+from headstart.pictures import check_picture, save_picture
 from headstart.toy import WORLDS, World
 
 __all__ = ["app"]
@@ -208,19 +209,13 @@ def _cell(value: Any) -> str:
 
 
 def _draw(sheets: Sequence[_Sheet], file: Path) -> None:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise InputError("pictures need matplotlib; install it with: pip install 'headstart[plot]'") from None
+    check_picture(file)
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(6.4 * len(sheets), 4.8), layout="constrained")
     for axes, sheet in zip(figure.subplots(1, len(sheets), squeeze=False)[0], sheets, strict=True):
         _curves(axes, sheet)
-    try:
-        figure.savefig(file)
-    except OSError as error:
-        raise InputError(f"{file} cannot be written: {error.strerror}; choose another file") from None
-    except ValueError:  # the only one left: a format that matplotlib does not write
-        raise InputError(f"{file} has no ending of a picture; use .png, .svg or .pdf") from None
+    save_picture(figure, file)
 
 
 def _curves(axes: Any, sheet: _Sheet) -> None:

@@ -31,6 +31,10 @@ def long_answer(model: Path) -> list[object]:
     return ["generate", "hello", "-m", model, "--backend", "reference", "--drafter", "none", "-n", 1500, "--ignore-eos"]
 
 
+PROMPT = b"> "
+"""After it a person takes a moment; CPython sees a Ctrl-C that comes before it waits for keys only at the next key."""
+
+
 def on_terminal(command: Sequence[object], steps: Sequence[tuple[bytes, bytes]], **env: str) -> tuple[int, bytes]:
     """Run a command on a terminal; each step waits for some output after the last one and then types."""
     pid, terminal = pty.fork()
@@ -42,6 +46,8 @@ def on_terminal(command: Sequence[object], steps: Sequence[tuple[bytes, bytes]],
         while time.monotonic() < deadline:
             if steps and (at := out.find(steps[0][0], seen)) >= 0:
                 seen = at + len(steps[0][0])
+                if steps[0][0].endswith(PROMPT):
+                    time.sleep(0.3)
                 os.write(terminal, steps.pop(0)[1])
             if select.select([terminal], [], [], 0.05)[0]:
                 try:
