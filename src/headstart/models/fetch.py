@@ -105,13 +105,19 @@ def _wait(pip: subprocess.Popen[bytes], staging: Path, report: Callable[[int], N
         try:
             return pip.communicate(timeout=_POLL_S)[1].decode(errors="replace")
         except subprocess.TimeoutExpired:
-            report(max(map(_size, staging.rglob("*.whl")), default=0))
+            report(_arrived(staging))
+
+
+def _arrived(staging: Path) -> int:
+    """Bytes of the wheel so far; pip moves and removes files and folders as we look, which `os.walk` passes over."""
+    wheels = (Path(folder, name) for folder, _, names in os.walk(staging) for name in names if name.endswith(".whl"))
+    return max(map(_size, wheels), default=0)
 
 
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except OSError:  # pip moves and removes its files as we look
+    except OSError:
         return 0
 
 

