@@ -21,7 +21,7 @@ namespace headstart {
 namespace {
 
 using Logits = nb::ndarray<const float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using GivenWeights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Ids = nb::ndarray<const std::int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using NewWeights = nb::ndarray<nb::numpy, double, nb::ndim<1>>;
 using NewIds = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>;
@@ -32,9 +32,9 @@ const SamplingKernels& kernels_named(const Name& isa) {
   return isa ? sampling_kernels(isa_named(*isa)) : best;
 }
 
-NewWeights owned(std::unique_ptr<double[]> values, std::size_t size) {
+NewWeights owned(Weights values, std::size_t size) {
   double* data = values.release();
-  return NewWeights(data, {size}, nb::capsule(data, [](void* p) noexcept { delete[] static_cast<double*>(p); }));
+  return NewWeights(data, {size}, nb::capsule(data, [](void* p) noexcept { Weights::give_back(static_cast<double*>(p)); }));
 }
 
 NewIds owned(std::vector<std::int64_t> values) {
@@ -54,17 +54,17 @@ nb::tuple warped(Logits logits, double top, double inverse_temperature, std::int
 
 using Words = std::pair<std::uint32_t, std::uint32_t>;
 
-std::vector<std::int64_t> raced(Weights weights, const std::optional<Ids>& ids, Words key, std::size_t count,
+std::vector<std::int64_t> raced(GivenWeights weights, const std::optional<Ids>& ids, Words key, std::size_t count,
                                 const Name& isa) {
   if (ids && ids->size() != weights.size()) throw std::invalid_argument("ids and weights must have the same length");
   return race({key.first, key.second}, weights.data(), ids ? ids->data() : nullptr, weights.size(), count,
               kernels_named(isa));
 }
 
-nb::tuple exceeded(Weights p, Weights q, double scale, const Name& isa) {
+nb::tuple exceeded(GivenWeights p, GivenWeights q, double scale, const Name& isa) {
   if (p.size() != q.size()) throw std::invalid_argument("p and q must have the same length");
   const SamplingKernels& kernels = kernels_named(isa);
-  auto left = std::make_unique_for_overwrite<double[]>(p.size());
+  Weights left(p.size());
   kernels.excess(p.data(), q.data(), p.size(), scale, left.get());
   const double mass = kernels.total(left.get(), p.size());
   return nb::make_tuple(owned(std::move(left), p.size()), mass);
@@ -80,11 +80,11 @@ void bind_sampling(nb::module_& m) {
         "Weights (float64), and ids (int64, ascending) or None for all, of float32 logits whose largest is `top`.");
   m.def("race", &raced, nb::arg("weights"), nb::arg("ids").none(), nb::arg("key"), nb::arg("count"),
         nb::arg("isa") = nb::none(), "Indices of the first `count` of the race, first come first.");
-  m.def("pick", [](Weights weights, double u) { return pick(weights.data(), weights.size(), u); }, nb::arg("weights"),
+  m.def("pick", [](GivenWeights weights, double u) { return pick(weights.data(), weights.size(), u); }, nb::arg("weights"),
         nb::arg("u"), "First index whose running sum of weights is above u, or the last of positive weight.");
   m.def("excess", &exceeded, nb::arg("p"), nb::arg("q"), nb::arg("scale"), nb::arg("isa") = nb::none(),
         "max(scale * p - q, 0), and its sum.");
-  m.def("total", [](Weights values, const Name& isa) { return kernels_named(isa).total(values.data(), values.size()); },
+  m.def("total", [](GivenWeights values, const Name& isa) { return kernels_named(isa).total(values.data(), values.size()); },
         nb::arg("values"), nb::arg("isa") = nb::none(), "Sum in 16 lanes.");
   m.def("words", [](Words key, Words counter) {
           const Key made = words({key.first, key.second}, {counter.first, counter.second});

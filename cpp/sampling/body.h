@@ -2,7 +2,9 @@
 // Everything is local to the file that includes this, so that no instruction set's code is linked into another's.
 #pragma once
 
+#include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "constants.h"
 #include "kernels.h"
@@ -23,20 +25,106 @@ inline double own_exp(double x) {
   return value > kLeastExp ? value : 0.0;  // a test of x itself would keep the compiler from widening the loop
 }
 
-void weigh(const float* __restrict logits, std::size_t n, double top, double inverse, double* __restrict out) {
-  for (std::size_t i = 0; i < n; ++i) out[i] = own_exp((static_cast<double>(logits[i]) - top) * inverse);
+// kLanes numbers in as many registers as they take. In a plain array the compiler would keep them in memory.
+#if defined(__AVX512F__)
+constexpr std::size_t kRegister = 64;  // bytes
+#elif defined(__AVX2__)
+constexpr std::size_t kRegister = 32;
+#else
+constexpr std::size_t kRegister = 16;
+#endif
+template <class T>
+struct Registers {
+  typedef T Type __attribute__((vector_size(kRegister)));
+};
+
+template <class T>
+class Lanes {
+ public:
+  using Register = typename Registers<T>::Type;
+
+  // Lane j becomes step(lane j, values[j]).
+  template <class Step>
+  void all(const T* values, Step step) {
+#pragma GCC unroll 8
+    for (std::size_t i = 0; i < count; ++i) {
+      Register now;
+      std::memcpy(&now, values + i * each, sizeof now);
+      registers_[i] = step(registers_[i], now);
+    }
+  }
+  // The same for the first n lanes and as many values.
+  template <class Step>
+  void some(const T* values, std::size_t n, Step step) {
+    T rest[kLanes] = {};
+    std::copy_n(values, n, rest);
+    all(rest, step);
+  }
+  // The lanes from left to right.
+  template <class Step>
+  T folded(Step step) const {
+    T lanes[kLanes];
+    std::memcpy(lanes, registers_, sizeof lanes);
+    for (std::size_t j = 1; j < kLanes; ++j) lanes[0] = step(lanes[0], lanes[j]);
+    return lanes[0];
+  }
+
+ private:
+  static constexpr std::size_t each = kRegister / sizeof(T), count = kLanes / each;
+  Register registers_[count] = {};
+};
+
+// Every value i goes to lane i mod kLanes; lanes that have none left get a 0.
+template <class T, class Step>
+inline void through(Lanes<T>& lanes, const T* values, std::size_t n, Step step) {
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) lanes.all(values + i, step);
+  if (i < n) lanes.some(values + i, n - i, step);
+}
+
+constexpr auto kPlus = [](auto lane, auto value) { return lane + value; };
+constexpr auto kLarger = [](auto lane, auto value) { return lane > value ? lane : value; };
+
+double weigh(const float* __restrict logits, std::size_t n, double top, double inverse, double* __restrict out) {
+  Lanes<double> lanes;
+  double aside[kChunk];
+  for (std::size_t begin = 0; begin < n; begin += kChunk) {
+    const std::size_t size = n - begin < kChunk ? n - begin : kChunk;
+    double* __restrict to = out == nullptr ? aside : out + begin;
+    for (std::size_t i = 0; i < size; ++i) to[i] = own_exp((static_cast<double>(logits[begin + i]) - top) * inverse);
+    through(lanes, to, size, kPlus);
+  }
+  return lanes.folded(kPlus);
+}
+
+// Powers of 2 in float32, by a Taylor series of degree 5.
+double rough(const float* __restrict logits, std::size_t n, float top, float inverse, float* __restrict out) {
+  constexpr std::size_t piece = 64 * kLanes;  // whose sum in float32 is within 80 * 2**-24
+  constexpr float rounder = 12582912.0f;      // 1.5 * 2**23
+  const float factor = inverse * static_cast<float>(kLog2E);
+  double sum = 0.0;
+  for (std::size_t begin = 0; begin < n; begin += piece) {
+    const std::size_t end = n - begin < piece ? n : begin + piece;
+    for (std::size_t i = begin; i < end; ++i) {
+      const float x = (logits[i] - top) * factor;
+      const float inside = x < -126.0f ? -126.0f : x;
+      const float shifted = inside + rounder;
+      const float r = inside - (shifted - rounder);
+      const float y = ((((1.3333558e-3f * r + 9.6181291e-3f) * r + 5.5504109e-2f) * r + 0.24022651f) * r + 0.69314718f) * r + 1.0f;
+      out[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(y) + (std::bit_cast<std::uint32_t>(shifted) << 23));
+    }
+    Lanes<float> lanes;
+    through(lanes, out + begin, end - begin, kPlus);
+    sum += static_cast<double>(lanes.folded(kPlus));
+  }
+  return sum;
 }
 
 // Sum in lanes of the values above `floor`.
 double total_above(const double* values, std::size_t n, double floor) {
-  double lanes[kLanes] = {};
-  std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes)
-    for (std::size_t j = 0; j < kLanes; ++j) lanes[j] += values[i + j] > floor ? values[i + j] : 0.0;
-  for (std::size_t j = 0; i + j < n; ++j) lanes[j] += values[i + j] > floor ? values[i + j] : 0.0;
-  double sum = lanes[0];
-  for (std::size_t j = 1; j < kLanes; ++j) sum += lanes[j];
-  return sum;
+  Lanes<double> lanes;
+  through(lanes, values, n, [floor](auto lane, auto value) { return lane + (value > floor ? value : decltype(value){}); });
+  return lanes.folded(kPlus);
 }
 
 void scale(double* values, std::size_t n, double factor) {
@@ -67,46 +155,71 @@ void maxima(const float* __restrict logits, std::size_t n, float* __restrict out
   out[strip] = rest;
 }
 
-std::uint64_t above(const double* values, std::size_t n, double floor) {
+// Whether any of n numbers is as `test` says; n is a constant, or the loop is not widened.
+template <std::size_t n, class Flag, class Test>
+inline bool any_of(Test test) {
+  Flag any = 0;
+  for (std::size_t j = 0; j < n; ++j) any |= test(j) ? 1 : 0;
+  return any != 0;
+}
+
+// Most groups have none, so several are looked at together first.
+template <class Value, class Flag>
+std::uint64_t above(const Value* values, std::size_t n, Value floor) {
+  constexpr std::size_t wide = 8 * kLanes;
   std::uint64_t found = 0;
   std::size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    std::int64_t any = 0;
-    for (std::size_t j = 0; j < kLanes; ++j) any |= values[i + j] > floor ? 1 : 0;
-    found |= static_cast<std::uint64_t>(any) << (i / kLanes);
+    const auto over = [values, i, floor](std::size_t j) { return values[i + j] > floor; };
+    if (i % wide == 0 && i + wide <= n && !any_of<wide, Flag>(over))
+      i += wide - kLanes;
+    else
+      found |= static_cast<std::uint64_t>(any_of<kLanes, Flag>(over)) << (i / kLanes);
   }
   for (std::size_t j = i; j < n; ++j) found |= static_cast<std::uint64_t>(values[j] > floor) << (i / kLanes);
   return found;
 }
 
-// 1 - U of one token: exact, because U is an odd multiple of 2**-53.
-inline double gap_of(Key key, std::uint32_t token) {
-  const Key made = threefry(key, {token, 0});
-  const double k =
-      static_cast<double>(made.first) * 1048576.0 + static_cast<double>(static_cast<std::int32_t>(made.second >> 12));
-  return 1.0 - (k + 0.5) * kTwoToMinus52;
+double heaviest(const double* weights, std::size_t n) {
+  Lanes<double> most;
+  through(most, weights, n, kLarger);
+  return most.folded(kLarger);
 }
 
-void gaps(Key key, const std::int64_t* __restrict ids, std::uint32_t first, std::size_t n, double* __restrict gap) {
-  if (ids == nullptr)
-    for (std::uint32_t i = 0; i < static_cast<std::uint32_t>(n); ++i) gap[i] = gap_of(key, first + i);
-  else
-    for (std::size_t i = 0; i < n; ++i) gap[i] = gap_of(key, static_cast<std::uint32_t>(ids[i]));
-}
-
-std::uint32_t contenders(const double* gap, const double* weights, std::size_t n, double limit) {
-  std::uint32_t found = 0;
-  std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    std::int64_t any = 0;
-    for (std::size_t j = 0; j < kLanes; ++j) any |= gap[i + j] <= limit * weights[i + j] ? 1 : 0;
-    found |= static_cast<std::uint32_t>(any) << (i / kLanes);
+void first_words(Key key, const std::int64_t* ids, std::uint32_t first, std::size_t n, std::uint32_t* out) {
+  using Words = Registers<std::uint32_t>::Type;
+  constexpr std::uint32_t each = kRegister / sizeof(std::uint32_t), count = 4;
+  Words ascending;
+  for (std::uint32_t j = 0; j < each; ++j) ascending[j] = j;
+  for (std::size_t i = 0; i < n; i += count * each) {
+    Words x0[count], x1[count] = {};
+    if (ids == nullptr) {
+#pragma GCC unroll 4
+      for (std::uint32_t j = 0; j < count; ++j) x0[j] = ascending + (first + static_cast<std::uint32_t>(i) + j * each);
+    } else {
+      std::uint32_t tokens[count * each] = {};
+      std::copy_n(ids + i, std::min<std::size_t>(n - i, count * each), tokens);
+      std::memcpy(x0, tokens, sizeof x0);
+    }
+    threefry(key, x0, x1);
+    std::memcpy(out + i, x0, sizeof x0);
   }
-  if (i < n) found |= 1U << (i / kLanes);
+}
+
+std::uint32_t contenders(const std::uint32_t* firsts, double gap) {
+  const double edge = gap * 0x1p32 + 1.0;  // 2**32 - 1 - first is at most 2**32 times the gap
+  const auto bound = edge < 4294967295.0 ? static_cast<std::uint32_t>(edge) : 4294967295U;
+  if (!any_of<kChunk, std::uint32_t>([&](std::size_t j) { return ~firsts[j] <= bound; })) return 0;
+  std::uint32_t found = 0;
+  for (std::size_t i = 0; i < kChunk; i += kLanes)
+    found |= std::uint32_t{any_of<kLanes, std::uint32_t>([&](std::size_t j) { return ~firsts[i + j] <= bound; })}
+             << (i / kLanes);
   return found;
 }
 
-constexpr SamplingKernels kBody = {&weigh, &total_above, &scale, &excess, &maxima, &above, &gaps, &contenders};
+constexpr SamplingKernels kBody = {
+    &weigh, &rough, &total_above, &scale, &excess, &maxima, &above<float, std::int32_t>, &above<double, std::int64_t>,
+    &heaviest, &first_words, &contenders};
 
 }  // namespace
 }  // namespace headstart

@@ -13,14 +13,17 @@ namespace headstart {
 constexpr std::size_t kLanes = 16;
 constexpr std::size_t kChunk = 256;  // tokens whose noise is made at a time
 constexpr std::size_t kStrip = 32;   // logits that share one entry in `maxima`
+constexpr double kRough = 2e-5;      // how far from its weights' sum that of `rough` may be, relatively
 
 struct Key {
   std::uint32_t first, second;
 };
 
 struct SamplingKernels {
-  // out[i] = exp((logits[i] - top) * inverse), for arguments <= 0.
-  void (*weigh)(const float* logits, std::size_t n, double top, double inverse, double* out);
+  // out[i] = exp((logits[i] - top) * inverse), for arguments <= 0, unless out is null; gives their sum in lanes.
+  double (*weigh)(const float* logits, std::size_t n, double top, double inverse, double* out);
+  // The same within kRough of the sum, in float32, for inverse from 1e-6 to 1e6; nothing is below 2**-126.
+  double (*rough)(const float* logits, std::size_t n, float top, float inverse, float* out);
   // Sum of the values above `floor`: value i is added to lane i mod 16, then the lanes are added left to right.
   double (*total_above)(const double* values, std::size_t n, double floor);
   double total(const double* values, std::size_t n) const {
@@ -32,11 +35,14 @@ struct SamplingKernels {
   // The largest logit of each strip of kStrip.
   void (*maxima)(const float* logits, std::size_t n, float* out);
   // Bit i: whether any of the 16 values from values[16 i] on is above `floor`; n <= 64 * 16.
-  std::uint64_t (*above)(const double* values, std::size_t n, double floor);
-  // gap[i] = 1 - U of token ids[i], or of token first + i where ids is null; n <= kChunk.
-  void (*gaps)(Key key, const std::int64_t* ids, std::uint32_t first, std::size_t n, double* gap);
-  // Bit i: whether any of 16 tokens could be in front, gap <= limit * weight; n <= kChunk.
-  std::uint32_t (*contenders)(const double* gap, const double* weights, std::size_t n, double limit);
+  std::uint64_t (*above)(const float* values, std::size_t n, float floor);
+  std::uint64_t (*weights_above)(const double* values, std::size_t n, double floor);
+  // The largest weight, at least 0.
+  double (*heaviest)(const double* weights, std::size_t n);
+  // out[i] = the first word of noise of token ids[i], or of first + i where ids is null; n <= kChunk, `out` a whole chunk.
+  void (*first_words)(Key key, const std::int64_t* ids, std::uint32_t first, std::size_t n, std::uint32_t* out);
+  // Bit i: whether any of the 16 tokens from 16 i on, of a whole chunk, may by its first word have 1 - U <= gap.
+  std::uint32_t (*contenders)(const std::uint32_t* firsts, double gap);
 };
 
 // Throws nothing; the set must be one that this machine has.

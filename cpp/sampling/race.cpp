@@ -1,6 +1,7 @@
 // Sampling: the exponential race and the walk along the running sum.
 #include <algorithm>
 #include <bit>
+#include <compare>
 #include <limits>
 
 #include "constants.h"
@@ -11,10 +12,24 @@ namespace headstart {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kLeastGap = 0x1p-53;
+
+// 1 - U of one token: exact, because U is an odd multiple of 2**-53.
+double gap_of(Key made) {
+  const double k =
+      static_cast<double>(made.first) * 1048576.0 + static_cast<double>(static_cast<std::int32_t>(made.second >> 12));
+  return 1.0 - (k + 0.5) * kTwoToMinus52;
+}
 
 struct Runner {
   double time;
   std::int64_t index;
+  auto operator<=>(const Runner&) const = default;
+};
+
+struct Chunk {
+  std::size_t begin;
+  double heaviest;
 };
 
 // The first few to arrive so far.
@@ -26,11 +41,8 @@ class Podium {
   // little is added for rounding: a contender too many costs one logarithm.
   double limit() const { return runners_.size() < count_ ? kInfinity : runners_.back().time * (1.0 + 0x1p-30); }
 
-  void arrive(double time, std::int64_t index) {
-    if (runners_.size() == count_ && !(time < runners_.back().time)) return;
-    auto place = std::upper_bound(runners_.begin(), runners_.end(), time,
-                                  [](double t, const Runner& other) { return t < other.time; });
-    runners_.insert(place, {time, index});
+  void arrive(const Runner& runner) {
+    runners_.insert(std::upper_bound(runners_.begin(), runners_.end(), runner), runner);
     if (runners_.size() > count_) runners_.pop_back();
   }
 
@@ -47,7 +59,11 @@ class Podium {
 
 }  // namespace
 
-Key words(Key key, Key counter) { return threefry(key, counter); }
+Key words(Key key, Key counter) {
+  std::uint32_t first[1] = {counter.first}, second[1] = {counter.second};
+  threefry(key, first, second);
+  return {first[0], second[0]};
+}
 
 double own_log(double x) {
   const auto bits = std::bit_cast<std::uint64_t>(x);
@@ -65,18 +81,27 @@ double own_log(double x) {
 
 std::vector<std::int64_t> race(Key key, const double* weights, const std::int64_t* ids, std::size_t n, std::size_t count,
                                const SamplingKernels& kernels) {
+  std::vector<Chunk> chunks;
+  for (std::size_t begin = 0; begin < n; begin += kChunk)
+    chunks.push_back({begin, kernels.heaviest(weights + begin, std::min(kChunk, n - begin))});
+  const auto lighter = [](const Chunk& a, const Chunk& b) { return a.heaviest < b.heaviest; };
+  if (!chunks.empty())  // who is likely to win runs first, and most of the others need not
+    std::iter_swap(chunks.begin(), std::max_element(chunks.begin(), chunks.end(), lighter));
   Podium podium(std::min(count, n));
-  alignas(64) double gap[kChunk];
-  for (std::size_t begin = 0; begin < n; begin += kChunk) {
+  std::uint32_t firsts[kChunk] = {};
+  for (const auto& [begin, heaviest] : chunks) {
+    if (!(podium.limit() * heaviest >= kLeastGap)) continue;
     const std::size_t size = std::min(kChunk, n - begin);
-    kernels.gaps(key, ids == nullptr ? nullptr : ids + begin, static_cast<std::uint32_t>(begin), size, gap);
-    std::uint32_t groups = kernels.contenders(gap, weights + begin, size, podium.limit());
+    kernels.first_words(key, ids == nullptr ? nullptr : ids + begin, static_cast<std::uint32_t>(begin), size, firsts);
+    std::uint32_t groups = kernels.contenders(firsts, podium.limit() * heaviest);
     for (; groups != 0; groups &= groups - 1) {
       const std::size_t first = kLanes * static_cast<std::size_t>(std::countr_zero(groups));
-      for (std::size_t j = first; j < std::min(first + kLanes, size); ++j) {
-        const double weight = weights[begin + j];
-        if (weight > 0.0 && gap[j] <= podium.limit() * weight)
-          podium.arrive(-own_log(1.0 - gap[j]) / weight, static_cast<std::int64_t>(begin + j));
+      for (std::size_t i = first; i < std::min(first + kLanes, size); ++i) {
+        const double weight = weights[begin + i], most = podium.limit() * weight;
+        if (!(weight > 0.0 && static_cast<double>(~firsts[i]) * 0x1p-32 <= most)) continue;
+        const std::size_t index = begin + i;
+        const double gap = gap_of(words(key, {static_cast<std::uint32_t>(ids == nullptr ? index : ids[index]), 0}));
+        if (gap <= most) podium.arrive({-own_log(1.0 - gap) / weight, static_cast<std::int64_t>(index)});
       }
     }
   }

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "kernels.h"
+#include "weights.h"
 
 namespace headstart {
 
@@ -21,7 +21,7 @@ struct RowLaw {
   std::vector<std::int64_t> ids;
   std::size_t size = 0;
   bool dense = false;
-  std::unique_ptr<double[]> weights;
+  Weights weights;
 };
 
 // The law of a row of n logits whose largest is `top`, which is finite.

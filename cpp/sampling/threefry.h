@@ -7,28 +7,26 @@
 namespace headstart {
 namespace {
 
-inline std::uint32_t turned(std::uint32_t x, int by) { return (x << by) | (x >> (32 - by)); }
-
-inline void four_rounds(std::uint32_t& x0, std::uint32_t& x1, int a, int b, int c, int d) {
-  x0 += x1, x1 = turned(x1, a) ^ x0;
-  x0 += x1, x1 = turned(x1, b) ^ x0;
-  x0 += x1, x1 = turned(x1, c) ^ x0;
-  x0 += x1, x1 = turned(x1, d) ^ x0;
-}
-
-inline Key threefry(Key key, Key counter) {
-  const std::uint32_t third = key.first ^ key.second ^ kParity;
-  std::uint32_t x0 = counter.first + key.first, x1 = counter.second + key.second;
-  four_rounds(x0, x1, 13, 15, 26, 6);
-  x0 += key.second, x1 += third + 1;
-  four_rounds(x0, x1, 17, 29, 16, 24);
-  x0 += third, x1 += key.first + 2;
-  four_rounds(x0, x1, 13, 15, 26, 6);
-  x0 += key.first, x1 += key.second + 3;
-  four_rounds(x0, x1, 17, 29, 16, 24);
-  x0 += key.second, x1 += third + 4;
-  four_rounds(x0, x1, 13, 15, 26, 6);
-  return {x0 + third, x1 + key.first + 5};
+// Counters (x0[j], x1[j]) in, words out; a Word is one number or a register of them. Several side by side do not wait for
+// their own last step.
+template <int count, class Word>
+inline void threefry(Key key, Word (&x0)[count], Word (&x1)[count]) {
+  constexpr int turns[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
+  const std::uint32_t schedule[3] = {key.first, key.second, key.first ^ key.second ^ kParity};
+  for (int j = 0; j < count; ++j) x0[j] += schedule[0], x1[j] += schedule[1];
+#pragma GCC unroll 5
+  for (std::uint32_t group = 0; group < 5; ++group) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      const int by = turns[group % 2][i];
+#pragma GCC unroll 4
+      for (int j = 0; j < count; ++j) x0[j] += x1[j];
+#pragma GCC unroll 4
+      for (int j = 0; j < count; ++j) x1[j] = ((x1[j] << by) | (x1[j] >> (32 - by))) ^ x0[j];
+    }
+    const std::uint32_t first = schedule[(group + 1) % 3], second = schedule[(group + 2) % 3] + group + 1;
+    for (int j = 0; j < count; ++j) x0[j] += first, x1[j] += second;
+  }
 }
 
 }  // namespace

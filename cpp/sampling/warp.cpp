@@ -3,6 +3,10 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "sampling.h"
 
@@ -10,6 +14,7 @@ namespace headstart {
 namespace {
 
 constexpr int kEdges = 2048;
+constexpr std::size_t kLong = 4096;  // shorter rows are weighed whole
 constexpr std::size_t kSpan = 64 * kLanes;  // values that one call of `above` looks at
 
 // Ids of the k largest logits, ascending; of equal ones the lowest; none that is -inf. The k-th largest of the strips'
@@ -64,7 +69,7 @@ std::vector<std::int64_t> places_above(const double* weights, std::size_t n, dou
   auto found = std::make_unique_for_overwrite<std::int64_t[]>(n);
   std::size_t count = 0;
   for (std::size_t begin = 0; begin < n; begin += kSpan) {
-    std::uint64_t groups = kernels.above(weights + begin, std::min(kSpan, n - begin), floor);
+    std::uint64_t groups = kernels.weights_above(weights + begin, std::min(kSpan, n - begin), floor);
     for (; groups != 0; groups &= groups - 1) {
       const std::size_t first = begin + kLanes * static_cast<std::size_t>(std::countr_zero(groups));
       for (std::size_t i = first; i < std::min(n, first + kLanes); ++i) {
@@ -79,15 +84,24 @@ std::vector<std::int64_t> places_above(const double* weights, std::size_t n, dou
 // Number `j` of kEdges from 1 down, 32 to an octave.
 double edge(int j) { return std::bit_cast<double>(0x3FF0000000000000ULL - (static_cast<std::uint64_t>(j) << 47)); }
 
-// Places such that all that are likelier sum to less than top_p of the whole, the best among them. Weights are summed
-// down to an edge that is found by halving, and one by one below it.
-std::vector<std::int64_t> nucleus(const float* logits, const double* weights, std::size_t n, double top_p,
-                                  const SamplingKernels& kernels) {
-  const double goal = top_p * kernels.total(weights, n);
+// A sum that weights are to reach; where only about known, from `low` to `high`.
+struct Goal {
+  double low, high;
+};
+
+// Places such that all that are likelier sum to less than the goal, the best among them; nothing if that depends on what the
+// goal is exactly. Weights are summed down to an edge that is found by halving, and one by one below it.
+std::optional<std::vector<std::int64_t>> nucleus(const float* logits, const double* weights, std::size_t n, Goal goal,
+                                                 const SamplingKernels& kernels) {
+  bool sure = true;
+  const auto short_of_it = [&goal, &sure](double sum) {
+    sure = sure && (sum < goal.low || sum >= goal.high);
+    return sum < goal.low;
+  };
   int above = 0, below = kEdges - 1;
   while (below - above > 1) {
     const int middle = (above + below) / 2;
-    (kernels.total_above(weights, n, edge(middle)) < goal ? above : below) = middle;
+    (short_of_it(kernels.total_above(weights, n, edge(middle))) ? above : below) = middle;
   }
   std::vector<std::int64_t> places = places_above(weights, n, below < kEdges - 1 ? edge(below) : -1.0, kernels);
   std::vector<std::int64_t> between;
@@ -98,55 +112,140 @@ std::vector<std::int64_t> nucleus(const float* logits, const double* weights, st
     std::stable_sort(between.begin(), between.end(), likelier);
   double before = kernels.total_above(weights, n, edge(above));
   std::size_t taken = 0;
-  for (; taken < between.size() && before < goal; ++taken) before += weights[between[taken]];
+  for (; taken < between.size() && short_of_it(before); ++taken) before += weights[between[taken]];
   if (above == 0 && taken == 0) taken = 1;
+  if (!sure) return std::nullopt;
   const std::vector<std::int64_t> lost(between.begin() + static_cast<std::ptrdiff_t>(taken), between.end());
   return without(std::move(places), lost);
 }
 
-// Places that top-p and then min-p keep.
-std::vector<std::int64_t> places(const float* logits, const RowLaw& law, const Filters& filters,
-                                 const SamplingKernels& kernels) {
-  const double* weights = law.weights.get();
-  const double below = std::nextafter(filters.min_p, -1.0);  // at least min_p is above this
-  if (filters.top_p == 1.0) return places_above(weights, law.size, below, kernels);
-  std::vector<std::int64_t> kept = nucleus(logits, weights, law.size, filters.top_p, kernels);
-  std::erase_if(kept, [weights, below](std::int64_t place) { return !(weights[place] > below); });
-  return kept;
+// Those of the groups of kLanes tokens that matter, weighed. Sums in lanes over them have the bits of sums over the whole
+// row with zeros for the others.
+class Part {
+ public:
+  // Groups of which any token's `measure` is above `floor`.
+  Part(const float* measure, std::size_t n, float floor, const SamplingKernels& kernels) {
+    for (std::size_t begin = 0; begin < n; begin += kSpan) {
+      std::uint64_t groups = kernels.above(measure + begin, std::min(kSpan, n - begin), floor);
+      for (; groups != 0; groups &= groups - 1)
+        begins_.push_back(begin + kLanes * static_cast<std::size_t>(std::countr_zero(groups)));
+    }
+  }
+
+  std::size_t size() const { return begins_.size() * kLanes; }
+  const float* logits() const { return logits_.data(); }
+  const double* weights() const { return weights_.data(); }
+  std::int64_t id(std::int64_t place) const {
+    const auto at = static_cast<std::size_t>(place);
+    return static_cast<std::int64_t>(begins_[at / kLanes] + at % kLanes);
+  }
+
+  void weigh(const float* logits, std::size_t n, double top, double inverse, const SamplingKernels& kernels) {
+    logits_.assign(size(), -std::numeric_limits<float>::infinity());
+    weights_.resize(size());
+    for (std::size_t i = 0; i < begins_.size(); ++i)
+      std::copy_n(logits + begins_[i], std::min(kLanes, n - begins_[i]), logits_.data() + i * kLanes);
+    kernels.weigh(logits_.data(), size(), top, inverse, weights_.data());
+  }
+
+ private:
+  std::vector<std::size_t> begins_;
+  std::vector<float> logits_;
+  std::vector<double> weights_;
+};
+
+struct Row {
+  const float* logits;
+  std::size_t n;
+  double top;
+};
+
+// A law of what a cut leaves, by the places kept and where they are.
+template <class Id>
+RowLaw law_of(const std::vector<std::int64_t>& places, const double* weights, double min_p, Id id) {
+  const double below = std::nextafter(min_p, -1.0);  // at least min_p is above this
+  RowLaw law{{}, 0, false, Weights(places.size())};
+  law.ids.reserve(places.size());
+  for (const std::int64_t place : places) {
+    if (!(weights[place] > below)) continue;
+    law.weights[law.size++] = weights[place];
+    law.ids.push_back(id(place));
+  }
+  return law;
 }
 
-void keep(RowLaw& law, std::vector<std::int64_t> places) {
-  auto weights = std::make_unique_for_overwrite<double[]>(places.size());
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    weights[i] = law.weights[static_cast<std::size_t>(places[i])];
-    if (!law.dense) places[i] = law.ids[static_cast<std::size_t>(places[i])];
+// Top-p without weighing the whole row: what the weights sum to is known well enough from float32, and the few that
+// may stay are weighed exactly. Nothing where this does not tell, or saves nothing.
+std::optional<RowLaw> short_nucleus(const Row& row, const Filters& filters, const SamplingKernels& kernels) {
+  if (row.n < kLong || filters.inverse_temperature < 1e-6 || filters.inverse_temperature > 1e6) return std::nullopt;
+  thread_local std::vector<float> rough;
+  rough.resize(std::max(rough.size(), row.n));
+  const double sum = kernels.rough(row.logits, row.n, static_cast<float>(row.top),
+                                   static_cast<float>(filters.inverse_temperature), rough.data());
+  const Goal goal{filters.top_p * sum * (1.0 - kRough), filters.top_p * sum * (1.0 + kRough)};
+  for (const double floor : {0x1p-6, 0x1p-8, 0x1p-10, 0x1p-12, 0x1p-14}) {
+    Part part(rough.data(), row.n, static_cast<float>(floor * (1.0 - kRough)), kernels);
+    if (part.size() > row.n / 4) break;
+    part.weigh(row.logits, row.n, row.top, filters.inverse_temperature, kernels);
+    if (!(kernels.total_above(part.weights(), part.size(), floor) >= goal.high)) continue;
+    const auto places = nucleus(part.logits(), part.weights(), part.size(), goal, kernels);
+    if (!places) break;
+    return law_of(*places, part.weights(), filters.min_p, [&part](std::int64_t place) { return part.id(place); });
   }
-  const std::size_t size = places.size();
-  law = {std::move(places), size, false, std::move(weights)};
+  return std::nullopt;
+}
+
+// Min-p alone, likewise: a logit too low for it need not be weighed.
+std::optional<RowLaw> above_min_p(const Row& row, const Filters& filters, const SamplingKernels& kernels) {
+  if (row.n < kLong) return std::nullopt;
+  const double edge = row.top + (std::log(filters.min_p) - 1e-6) / filters.inverse_temperature;
+  const auto floor = static_cast<float>(std::max(edge, -double{std::numeric_limits<float>::max()}));
+  Part part(row.logits, row.n, std::nextafter(floor, -std::numeric_limits<float>::infinity()), kernels);
+  if (part.size() > row.n / 4) return std::nullopt;
+  part.weigh(row.logits, row.n, row.top, filters.inverse_temperature, kernels);
+  const auto places = places_above(part.weights(), part.size(), 0.0, kernels);
+  return law_of(places, part.weights(), filters.min_p, [&part](std::int64_t place) { return part.id(place); });
+}
+
+// What top-p and then min-p leave of the whole row.
+RowLaw cut(const Row& row, const Filters& filters, const SamplingKernels& kernels) {
+  Weights weights(row.n);
+  const double sum = kernels.weigh(row.logits, row.n, row.top, filters.inverse_temperature, weights.get());
+  const auto same = [](std::int64_t place) { return place; };
+  if (filters.top_p == 1.0)
+    return law_of(places_above(weights.get(), row.n, 0.0, kernels), weights.get(), filters.min_p, same);
+  const double goal = filters.top_p * sum;
+  return law_of(*nucleus(row.logits, weights.get(), row.n, {goal, goal}, kernels), weights.get(), filters.min_p, same);
 }
 
 }  // namespace
 
 RowLaw warp(const float* logits, std::size_t n, double top, const Filters& filters, const SamplingKernels& kernels) {
-  RowLaw law{{}, n, filters.top_k <= 0 || static_cast<std::size_t>(filters.top_k) >= n, nullptr};
+  std::vector<std::int64_t> ids;
   std::vector<float> few;
-  if (!law.dense) {
-    law.ids = largest(logits, n, static_cast<std::size_t>(filters.top_k), kernels);
-    for (const std::int64_t id : law.ids) few.push_back(logits[id]);
-    logits = few.data();
-    law.size = n = few.size();
+  Row row{logits, n, top};
+  const bool dense = filters.top_k <= 0 || static_cast<std::size_t>(filters.top_k) >= n;
+  if (!dense) {
+    ids = largest(logits, n, static_cast<std::size_t>(filters.top_k), kernels);
+    for (const std::int64_t id : ids) few.push_back(logits[id]);
+    row.logits = few.data(), row.n = few.size();
   }
-  law.weights = std::make_unique_for_overwrite<double[]>(n);
-  kernels.weigh(logits, n, top, filters.inverse_temperature, law.weights.get());
-  if (filters.top_p < 1.0 || filters.min_p > 0.0) keep(law, places(logits, law, filters, kernels));
+  if (filters.top_p == 1.0 && filters.min_p == 0.0) {
+    Weights weights(row.n);
+    const double sum = kernels.weigh(row.logits, row.n, top, filters.inverse_temperature, weights.get());
+    kernels.scale(weights.get(), row.n, 1.0 / sum);
+    return {std::move(ids), row.n, dense, std::move(weights)};
+  }
+  auto quick = filters.top_p < 1.0 ? short_nucleus(row, filters, kernels) : above_min_p(row, filters, kernels);
+  RowLaw law = quick ? std::move(*quick) : cut(row, filters, kernels);
+  if (!dense)
+    for (std::int64_t& id : law.ids) id = ids[static_cast<std::size_t>(id)];
   kernels.scale(law.weights.get(), law.size, 1.0 / kernels.total(law.weights.get(), law.size));
   return law;
 }
 
 double log_sum_exp(const float* logits, std::size_t n, double top, const SamplingKernels& kernels) {
-  const auto weights = std::make_unique_for_overwrite<double[]>(n);
-  kernels.weigh(logits, n, top, 1.0, weights.get());
-  return top + own_log(kernels.total(weights.get(), n));
+  return top + own_log(kernels.weigh(logits, n, top, 1.0, nullptr));
 }
 
 }  // namespace headstart

@@ -84,14 +84,52 @@ def test_warp(kind: str, size: int) -> None:
 @settings(max_examples=200)
 def test_warp_of_anything(logits: list[float], top_k: int, top_p: float, min_p: float, temperature: float) -> None:
     array = np.array([*logits, 0.0], np.float32)
-    native = warp.warp(array, temperature, top_k, top_p, min_p)
+    same_as_twin(array, temperature, top_k, top_p, min_p)
+
+
+def same_as_twin(logits: NDArray[np.float32], temperature: float, top_k: int, top_p: float, min_p: float) -> None:
+    native = warp.warp(logits, temperature, top_k, top_p, min_p)
     with pytest.MonkeyPatch.context() as patch:
         for module in (coins, law, warp):
             patch.setattr(module, "native", None)
-        twin = warp.warp(array, temperature, top_k, top_p, min_p)
+        twin = warp.warp(logits, temperature, top_k, top_p, min_p)
     assert native.weights.tobytes() == twin.weights.tobytes()
     assert (native.ids is None) == (twin.ids is None)
     assert native.ids is None or native.ids.tolist() == twin.ids.tolist()  # type: ignore[union-attr]
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    size=st.integers(4096, 9000),
+    spread=st.floats(0, 12),
+    outstanding=st.integers(0, 40),
+    top_p=st.just(1.0) | st.floats(0, 1),
+    min_p=st.just(0.0) | st.floats(0, 1) | st.floats(0, 1e-6),
+    temperature=st.floats(0.01, 10) | st.sampled_from([1e-300, 1e-7, 1e7, 1e300]),
+)
+@settings(max_examples=200)
+def test_long_rows(
+    seed: int, size: int, spread: float, outstanding: int, top_p: float, min_p: float, temperature: float
+) -> None:
+    """Of a long row only a part is weighed, where it is seen to suffice."""
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(0, spread, size)
+    logits[rng.integers(size, size=outstanding)] += rng.uniform(0, 15, outstanding)
+    logits[rng.random(size) < rng.choice([0, 0.5, 0.999])] = -np.inf
+    logits[rng.integers(size)] = 1.0
+    same_as_twin(logits.astype(np.float32), temperature, 0, top_p, min_p)
+
+
+@pytest.mark.parametrize("kept", [1, 3, 20, 100])
+@pytest.mark.parametrize("off", [-1e-7, -1e-15, 0.0, 1e-15, 1e-7])
+def test_a_sum_that_meets_top_p_to_the_last_digit(kept: int, off: float) -> None:
+    """What float32 cannot tell apart is summed exactly."""
+    logits = np.random.default_rng(kept).normal(0, 2.5, 5000).astype(np.float32)
+    weights = np.sort(np.exp(logits.astype(np.float64) - logits.max()))[::-1]
+    top_p = float(weights[:kept].sum() / weights.sum()) + off
+    same_as_twin(logits, 1.0, 0, top_p, 0.0)
+    if abs(off) > 1e-12:
+        assert len(warp.warp(logits, top_p=top_p).weights) == kept + (off > 0)
 
 
 @pytest.mark.parametrize("size", [1, 2, 16, 17, 255, 256, 257, 1000, 49_152])
