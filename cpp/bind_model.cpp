@@ -12,7 +12,6 @@
 
 #include "bind_matrix.h"
 #include "model.h"
-#include "select.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -24,7 +23,6 @@ using Bytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::dev
 using Integers = nb::ndarray<const std::int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Flags = nb::ndarray<const bool, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Floats = nb::ndarray<nb::numpy, const float, nb::ndim<1>>;
-using Ids = nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>;
 
 // (kind, outputs, inputs, raw bytes, whether they lie in a read-only map of a file)
 using Tensor = std::tuple<std::string, std::int64_t, std::int64_t, Bytes, bool>;
@@ -67,13 +65,6 @@ const float* row_of(const Result& result, int place) {
   return result.logits.data() + static_cast<std::size_t>(place) * result.vocab_size;
 }
 
-Ids largest(const Result& result, int place, int count) {
-  result.best.at(place);
-  auto* ids = new std::vector<std::int64_t>(largest_ids(row_of(result, place), result.vocab_size, count));
-  const nb::capsule owner(ids, [](void* p) noexcept { delete static_cast<std::vector<std::int64_t>*>(p); });
-  return Ids(ids->data(), {ids->size()}, owner);
-}
-
 void bind_shape(nb::module_& m) {
   nb::class_<Shape>(m, "Shape")
       .def(nb::init<int, int, int, int, int, int, int, float, std::vector<double>, double, bool, std::vector<int>>(),
@@ -87,7 +78,6 @@ void bind_result(nb::module_& m) {
       .def_ro("places", &Result::places)
       .def("argmax",
            [](const Result& r, int place) { return std::make_pair(r.best.at(place).id, r.best.at(place).nan); })
-      .def("largest", largest)
       .def("logits",
            [](const std::shared_ptr<const Result>& r, int place) {
              r->best.at(place);

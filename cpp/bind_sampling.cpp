@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -52,6 +53,14 @@ nb::tuple warped(Logits logits, double top, double inverse_temperature, std::int
   return nb::make_tuple(owned(std::move(law.weights), size), ids);
 }
 
+// Descending, ties by lowest id.
+NewIds largest(Logits logits, std::int64_t count, const Name& isa) {
+  const float* x = logits.data();
+  auto ids = largest_ids(x, logits.size(), static_cast<std::size_t>(std::max<std::int64_t>(count, 0)), kernels_named(isa));
+  std::stable_sort(ids.begin(), ids.end(), [x](std::int64_t a, std::int64_t b) { return x[a] > x[b]; });
+  return owned(std::move(ids));
+}
+
 using Words = std::pair<std::uint32_t, std::uint32_t>;
 
 std::vector<std::int64_t> raced(GivenWeights weights, const std::optional<Ids>& ids, Words key, std::size_t count,
@@ -78,6 +87,8 @@ void bind_sampling(nb::module_& m) {
   m.def("warp", &warped, nb::arg("logits"), nb::arg("top"), nb::arg("inverse_temperature"), nb::arg("top_k"),
         nb::arg("top_p"), nb::arg("min_p"), nb::arg("isa") = nb::none(),
         "Weights (float64), and ids (int64, ascending) or None for all, of float32 logits whose largest is `top`.");
+  m.def("largest", &largest, nb::arg("logits"), nb::arg("count"), nb::arg("isa") = nb::none(),
+        "Ids (int64) of the `count` largest, descending, ties by lowest id; all of them if there are fewer.");
   m.def("race", &raced, nb::arg("weights"), nb::arg("ids").none(), nb::arg("key"), nb::arg("count"),
         nb::arg("isa") = nb::none(), "Indices of the first `count` of the race, first come first.");
   m.def("pick", [](GivenWeights weights, double u) { return pick(weights.data(), weights.size(), u); }, nb::arg("weights"),

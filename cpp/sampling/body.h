@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 
 #include "constants.h"
 #include "kernels.h"
@@ -12,18 +13,6 @@
 
 namespace headstart {
 namespace {
-
-inline double own_exp(double x) {
-  const double inside = x < -708.0 ? -708.0 : x;
-  const double shifted = inside * kLog2E + kRounder;  // the whole number is in its low bits
-  const double k = shifted - kRounder;
-  const double r = (inside - k * kLn2High) - k * kLn2Low;
-  double y = kExp[0];
-  for (int i = 1; i < 14; ++i) y = y * r + kExp[i];
-  const double value =
-      std::bit_cast<double>(std::bit_cast<std::uint64_t>(y) + (std::bit_cast<std::uint64_t>(shifted) << 52));
-  return value > kLeastExp ? value : 0.0;  // a test of x itself would keep the compiler from widening the loop
-}
 
 // kLanes numbers in as many registers as they take. In a plain array the compiler would keep them in memory.
 #if defined(__AVX512F__)
@@ -43,6 +32,8 @@ class Lanes {
  public:
   using Register = typename Registers<T>::Type;
 
+  explicit Lanes(T start = 0) { std::fill_n(registers_, count, Register{} + start); }
+
   // Lane j becomes step(lane j, values[j]).
   template <class Step>
   void all(const T* values, Step step) {
@@ -60,18 +51,20 @@ class Lanes {
     std::copy_n(values, n, rest);
     all(rest, step);
   }
+  void copy_to(T* lanes) const { std::memcpy(lanes, registers_, sizeof registers_); }
+
   // The lanes from left to right.
   template <class Step>
   T folded(Step step) const {
     T lanes[kLanes];
-    std::memcpy(lanes, registers_, sizeof lanes);
+    copy_to(lanes);
     for (std::size_t j = 1; j < kLanes; ++j) lanes[0] = step(lanes[0], lanes[j]);
     return lanes[0];
   }
 
  private:
   static constexpr std::size_t each = kRegister / sizeof(T), count = kLanes / each;
-  Register registers_[count] = {};
+  Register registers_[count];
 };
 
 // Every value i goes to lane i mod kLanes; lanes that have none left get a 0.
@@ -85,32 +78,64 @@ inline void through(Lanes<T>& lanes, const T* values, std::size_t n, Step step) 
 constexpr auto kPlus = [](auto lane, auto value) { return lane + value; };
 constexpr auto kLarger = [](auto lane, auto value) { return lane > value ? lane : value; };
 
+// Registers whose exponentials are made side by side, because each step of a series waits for the one before.
+constexpr std::size_t kBeside = 8;
+
+// exp of kBeside registers of numbers of at most 0.
+inline void exps(const double* x, double* out) {
+  using Register = Registers<double>::Type;
+  using Bits = Registers<std::uint64_t>::Type;
+  constexpr std::size_t each = kRegister / sizeof(double), count = kBeside;
+  Register shifted[count], r[count], y[count];
+#pragma GCC unroll 8
+  for (std::size_t j = 0; j < count; ++j) {
+    Register inside;
+    std::memcpy(&inside, x + j * each, sizeof inside);
+    inside = inside < -708.0 ? Register{} - 708.0 : inside;
+    shifted[j] = inside * kLog2E + kRounder;  // the whole number is in its low bits
+    const Register k = shifted[j] - kRounder;
+    r[j] = (inside - k * kLn2High) - k * kLn2Low;
+    y[j] = Register{} + kExp[0];
+  }
+#pragma GCC unroll 16
+  for (std::size_t i = 1; i < kExp.size(); ++i)
+#pragma GCC unroll 8
+    for (std::size_t j = 0; j < count; ++j) y[j] = y[j] * r[j] + kExp[i];
+#pragma GCC unroll 8
+  for (std::size_t j = 0; j < count; ++j) {
+    const Register value = (Register)((Bits)y[j] + ((Bits)shifted[j] << 52));
+    const Register kept = value > kLeastExp ? value : Register{};
+    std::memcpy(out + j * each, &kept, sizeof kept);
+  }
+}
+
 double weigh(const float* __restrict logits, std::size_t n, double top, double inverse, double* __restrict out) {
   Lanes<double> lanes;
-  double aside[kChunk];
+  double values[kChunk] = {};
   for (std::size_t begin = 0; begin < n; begin += kChunk) {
-    const std::size_t size = n - begin < kChunk ? n - begin : kChunk;
-    double* __restrict to = out == nullptr ? aside : out + begin;
-    for (std::size_t i = 0; i < size; ++i) to[i] = own_exp((static_cast<double>(logits[begin + i]) - top) * inverse);
-    through(lanes, to, size, kPlus);
+    const std::size_t size = std::min(n - begin, kChunk);
+    for (std::size_t i = 0; i < size; ++i) values[i] = (static_cast<double>(logits[begin + i]) - top) * inverse;
+    for (std::size_t i = 0; i < size; i += kBeside * kRegister / sizeof(double)) exps(values + i, values + i);
+    through(lanes, values, size, kPlus);
+    if (out != nullptr) std::copy_n(values, size, out + begin);
   }
   return lanes.folded(kPlus);
 }
 
 // Powers of 2 in float32, by a Taylor series of degree 5.
 double rough(const float* __restrict logits, std::size_t n, float top, float inverse, float* __restrict out) {
-  constexpr std::size_t piece = 64 * kLanes;  // whose sum in float32 is within 80 * 2**-24
-  constexpr float rounder = 12582912.0f;      // 1.5 * 2**23
+  constexpr float rounder = 12582912.0f;  // 1.5 * 2**23
   const float factor = inverse * static_cast<float>(kLog2E);
   double sum = 0.0;
-  for (std::size_t begin = 0; begin < n; begin += piece) {
-    const std::size_t end = n - begin < piece ? n : begin + piece;
+  for (std::size_t begin = 0; begin < n; begin += kChunk) {
+    const std::size_t end = std::min(n, begin + kChunk);
     for (std::size_t i = begin; i < end; ++i) {
       const float x = (logits[i] - top) * factor;
       const float inside = x < -126.0f ? -126.0f : x;
       const float shifted = inside + rounder;
       const float r = inside - (shifted - rounder);
-      const float y = ((((1.3333558e-3f * r + 9.6181291e-3f) * r + 5.5504109e-2f) * r + 0.24022651f) * r + 0.69314718f) * r + 1.0f;
+      const float low = ((1.3333558e-3f * r + 9.6181291e-3f) * r + 5.5504109e-2f) * r + 0.24022651f;
+      const float y = (low * r + 0.69314718f) * r + 1.0f;
       out[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(y) + (std::bit_cast<std::uint32_t>(shifted) << 23));
     }
     Lanes<float> lanes;
@@ -139,20 +164,14 @@ void excess(const double* __restrict p, const double* __restrict q, std::size_t 
   }
 }
 
-void maxima(const float* __restrict logits, std::size_t n, float* __restrict out) {
-  std::size_t strip = 0;
-  for (; (strip + 1) * kStrip <= n; ++strip) {
-    const float* at = logits + strip * kStrip;
-    float half[kStrip / 2];
-    for (std::size_t j = 0; j < kStrip / 2; ++j) half[j] = at[j] > at[j + kStrip / 2] ? at[j] : at[j + kStrip / 2];
-    for (std::size_t width = kStrip / 4; width > 0; width /= 2)
-      for (std::size_t j = 0; j < width; ++j) half[j] = half[j] > half[j + width] ? half[j] : half[j + width];
-    out[strip] = half[0];
+void maxima(const float* x, std::size_t n, float* out) {
+  for (std::size_t begin = 0; begin < n; begin += kLanes * kStrip, out += kLanes) {
+    const std::size_t end = std::min(n, begin + kLanes * kStrip), whole = end - (end - begin) % kLanes;
+    Lanes<float> most(-std::numeric_limits<float>::infinity());
+    through(most, x + begin, whole - begin, kLarger);
+    most.copy_to(out);
+    for (std::size_t i = whole; i < end; ++i) out[i - whole] = kLarger(out[i - whole], x[i]);
   }
-  if (strip * kStrip == n) return;
-  float rest = logits[strip * kStrip];
-  for (std::size_t i = strip * kStrip + 1; i < n; ++i) rest = logits[i] > rest ? logits[i] : rest;
-  out[strip] = rest;
 }
 
 // Whether any of n numbers is as `test` says; n is a constant, or the loop is not widened.

@@ -12,7 +12,7 @@ namespace headstart {
 
 constexpr std::size_t kLanes = 16;
 constexpr std::size_t kChunk = 256;  // tokens whose noise is made at a time
-constexpr std::size_t kStrip = 32;   // logits that share one entry in `maxima`
+constexpr std::size_t kStrip = 32;   // numbers that share one entry in `maxima`
 constexpr double kRough = 2e-5;      // how far from its weights' sum that of `rough` may be, relatively
 
 struct Key {
@@ -32,8 +32,9 @@ struct SamplingKernels {
   void (*scale)(double* values, std::size_t n, double factor);
   // out[i] = max(scale * p[i] - q[i], 0).
   void (*excess)(const double* p, const double* q, std::size_t n, double scale, double* out);
-  // The largest logit of each strip of kStrip.
-  void (*maxima)(const float* logits, std::size_t n, float* out);
+  // The largest of each strip: of kLanes * kStrip numbers, strip i holds every kLanes-th from the i-th on. Strips beyond
+  // the last number hold -inf.
+  void (*maxima)(const float* x, std::size_t n, float* out);
   // Bit i: whether any of the 16 values from values[16 i] on is above `floor`; n <= 64 * 16.
   std::uint64_t (*above)(const float* values, std::size_t n, float floor);
   std::uint64_t (*weights_above)(const double* values, std::size_t n, double floor);

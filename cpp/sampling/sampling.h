@@ -24,6 +24,9 @@ struct RowLaw {
   Weights weights;
 };
 
+// Ids of the k largest of n numbers, ascending; of equal ones the lowest.
+std::vector<std::int64_t> largest_ids(const float* x, std::size_t n, std::size_t k, const SamplingKernels& kernels);
+
 // The law of a row of n logits whose largest is `top`, which is finite.
 RowLaw warp(const float* logits, std::size_t n, double top, const Filters& filters, const SamplingKernels& kernels);
 

@@ -17,39 +17,6 @@ constexpr int kEdges = 2048;
 constexpr std::size_t kLong = 4096;  // shorter rows are weighed whole
 constexpr std::size_t kSpan = 64 * kLanes;  // values that one call of `above` looks at
 
-// Ids of the k largest logits, ascending; of equal ones the lowest; none that is -inf. The k-th largest of the strips'
-// maxima is at most the k-th largest logit, so only logits as large as it need be looked at one by one.
-std::vector<std::int64_t> largest(const float* logits, std::size_t n, std::size_t k, const SamplingKernels& kernels) {
-  std::vector<float> maxima((n + kStrip - 1) / kStrip);
-  kernels.maxima(logits, n, maxima.data());
-  float bound = -std::numeric_limits<float>::infinity();
-  if (k <= maxima.size()) {
-    std::vector<float> order = maxima;
-    std::nth_element(order.begin(), order.begin() + (k - 1), order.end(), std::greater<>());
-    bound = order[k - 1];
-  }
-  std::vector<std::int64_t> ids;
-  std::vector<float> values;
-  for (std::size_t strip = 0; strip < maxima.size(); ++strip) {
-    if (maxima[strip] < bound) continue;
-    for (std::size_t i = strip * kStrip; i < std::min(n, (strip + 1) * kStrip); ++i)
-      if (logits[i] >= bound) ids.push_back(static_cast<std::int64_t>(i)), values.push_back(logits[i]);
-  }
-  std::vector<float> order = values;
-  std::nth_element(order.begin(), order.begin() + (k - 1), order.end(), std::greater<>());
-  const float edge = order[k - 1];
-  std::size_t ties = k - std::count_if(values.begin(), values.end(), [edge](float v) { return v > edge; });
-  if (edge == -std::numeric_limits<float>::infinity()) ties = 0;
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < ids.size(); ++i)
-    if (values[i] > edge || (values[i] == edge && ties > 0)) {
-      ties -= values[i] == edge;
-      ids[kept++] = ids[i];
-    }
-  ids.resize(kept);
-  return ids;
-}
-
 // Ascending places but for the few that are lost.
 std::vector<std::int64_t> without(std::vector<std::int64_t> places, std::vector<std::int64_t> lost) {
   std::sort(lost.begin(), lost.end());
@@ -226,7 +193,8 @@ RowLaw warp(const float* logits, std::size_t n, double top, const Filters& filte
   Row row{logits, n, top};
   const bool dense = filters.top_k <= 0 || static_cast<std::size_t>(filters.top_k) >= n;
   if (!dense) {
-    ids = largest(logits, n, static_cast<std::size_t>(filters.top_k), kernels);
+    ids = largest_ids(logits, n, static_cast<std::size_t>(filters.top_k), kernels);
+    std::erase_if(ids, [logits](std::int64_t id) { return logits[id] == -std::numeric_limits<float>::infinity(); });
     for (const std::int64_t id : ids) few.push_back(logits[id]);
     row.logits = few.data(), row.n = few.size();
   }

@@ -8,7 +8,6 @@
 #include <thread>
 
 #include "../model.h"
-#include "../select.h"
 #include "check.h"
 
 using namespace headstart;
@@ -345,17 +344,10 @@ void together() {
   for (auto& thread : threads) thread.join();
 }
 
-void largest() {
-  const std::vector<float> x = {1, 5, 3, 5, -2};
-  check(largest_ids(x.data(), 5, 3) == std::vector<std::int64_t>{1, 3, 2}, "the largest come first, ties by id");
-  check(largest_ids(x.data(), 5, 9).size() == 5, "no more than there are");
-}
-
 }  // namespace
 
 int main() {
   pool();
-  largest();
   edges();
   damaged();
   together();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,19 @@ Digest laws(Checks& check, std::size_t n, const SamplingKernels& kernels, const 
   return digest;
 }
 
+// Against sorting, for counts around the number of strips, with ties and -inf among the numbers.
+void largest(Checks& check, std::size_t n, const SamplingKernels& kernels, const std::string& where) {
+  const std::vector<float> x = logits_of(n);
+  std::vector<std::int64_t> order(n);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&x](std::int64_t a, std::int64_t b) { return x[a] > x[b]; });
+  for (const std::size_t k : {std::size_t{1}, std::size_t{5}, n / 40 + 1, n / 32, n / 2, n, n + 1}) {
+    std::vector<std::int64_t> expected(order.begin(), order.begin() + std::min(k, n));
+    std::sort(expected.begin(), expected.end());
+    check(largest_ids(x.data(), n, k, kernels) == expected, where + ": not the " + std::to_string(k) + " largest");
+  }
+}
+
 int run() {
   Checks check;
   check(words({0, 0}, {0, 0}).first == 0x6B200159 && words({0, 0}, {0, 0}).second == 0x99BA4EFE, "Threefry of zeros");
@@ -78,8 +92,10 @@ int run() {
   for (const std::size_t n : kSizes) {
     const std::uint64_t portable = laws(check, n, portable_sampling(), "portable").value();
     whole.add(portable);
+    largest(check, n, portable_sampling(), "portable, " + std::to_string(n) + " tokens");
     for (const Isa isa : available_isas()) {
       const std::string where = std::string(name(isa)) + ", " + std::to_string(n) + " tokens";
+      largest(check, n, sampling_kernels(isa), where);
       check(laws(check, n, sampling_kernels(isa), where).value() == portable, where + ": other bits than portable code");
     }
   }

@@ -132,6 +132,16 @@ def test_a_sum_that_meets_top_p_to_the_last_digit(kept: int, off: float) -> None
         assert len(warp.warp(logits, top_p=top_p).weights) == kept + (off > 0)
 
 
+@pytest.mark.parametrize("kind", ["normal", "flat", "tied", "masked"])
+@pytest.mark.parametrize("size", [1, 17, 511, 513, 49_152])
+def test_largest(kind: str, size: int) -> None:
+    logits = row(kind, size, size)
+    order = np.argsort(-logits, kind="stable")
+    for count in (0, 1, 5, 70, size // 32, size, size + 1):
+        for isa in ISAS:
+            assert _native.largest(logits, count, isa).tolist() == order[:count].tolist()
+
+
 @pytest.mark.parametrize("size", [1, 2, 16, 17, 255, 256, 257, 1000, 49_152])
 @pytest.mark.usefixtures("twins")
 def test_race(size: int) -> None:

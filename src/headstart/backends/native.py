@@ -162,8 +162,9 @@ class NativeRows:
         if count < 1:
             raise InputError(f"count is {count}; ask for at least 1")
         self.argmax(row)
-        ids = self._result.largest(self._place(row), count)
-        return ids, self.logits(row)[ids]
+        logits = self.logits(row)
+        ids = _native.largest(logits, count)
+        return ids, logits[ids]
 
     def logits(self, row: int) -> NDArray[np.float32]:
         """The whole row, shape (vocab,), read-only; a view that keeps the pass's memory alive."""
