@@ -52,16 +52,20 @@ class PassCosts:
 
         Where no round was that wide: what the next narrower one took, grown as guessed, but not more than any wider one.
         """
-        measured = self.measured or {1: 1.0}
-        below = min(measured)
-        seconds = []
+        measured, guess = self.measured or {1: 1.0}, self.guess
+        seconds, below = [], min(measured)
         for rows in range(1, most + 1):
-            below = rows if rows in measured else below
-            seconds.append(measured[below] * ((1 + self.guess * (rows - 1)) / (1 + self.guess * (below - 1))))
-        least = min((measured[rows] for rows in measured if rows > most), default=math.inf)
-        for rows in range(most, 0, -1):
-            least = min(least, measured.get(rows, math.inf))
-            seconds[rows - 1] = min(seconds[rows - 1], least)
+            if rows in measured:
+                below = rows
+                seconds.append(measured[rows])
+            else:
+                seconds.append(measured[below] * ((1 + guess * (rows - 1)) / (1 + guess * (below - 1))))
+        least = min([found for rows, found in measured.items() if rows > most], default=math.inf)
+        for at in range(most - 1, -1, -1):
+            if seconds[at] > least:
+                seconds[at] = least
+            elif at + 1 in measured:
+                least = seconds[at]
         return seconds
 
 
@@ -125,9 +129,13 @@ class Controller:
         if not draft.chances or request.draft_length is not None or "sampled" in draft.origins:
             return draft
         self._record(request).estimates = True
-        survival = {ROOT: 1.0}
-        for node, (parent, chance) in enumerate(zip(draft.parents, draft.chances, strict=True)):
-            survival[node] = survival[parent] * chance
+        survival = [1.0]  # of the root, then of the nodes
+        for parent, chance in zip(draft.parents, draft.chances, strict=True):
+            survival.append(survival[parent + 1] * chance)
+        del survival[0]
+        if draft.is_chain:
+            size = self._best_size(survival)
+            return draft if size == len(draft) else draft.head(size)
         order = sorted(range(len(draft)), key=lambda node: (-survival[node], node))
         size = self._best_size([survival[node] for node in order])
         return draft if size == len(draft) else draft.only(sorted(order[:size]))

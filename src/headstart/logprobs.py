@@ -44,9 +44,10 @@ class Logprob:
 def logprob(rows: Rows, row: int, token: int, count: int) -> Logprob:
     """Log-probability of ``token`` after a row, and of the ``count`` likeliest tokens there."""
     logits = rows.logits(row)
-    ids, values = rows.top(row, max(count, 1))
-    norm = log_sum_exp(logits, float(values[0]))
-    top = tuple((i, value - norm) for i, value in zip(ids[:count].tolist(), values[:count].tolist(), strict=True))
+    found, largest = rows.top(row, max(count, 1))
+    ids, values = found.tolist(), largest.tolist()
+    norm = log_sum_exp(logits, values[0])
+    top = tuple([(i, value - norm) for i, value in zip(ids[:count], values[:count], strict=True)])
     return Logprob(token, float(logits[token]) - norm, top)
 
 

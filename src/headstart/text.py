@@ -40,8 +40,9 @@ class TextStream:
         min_tokens: int = 0,
     ) -> None:
         self._token_bytes = token_bytes
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._torn = b""  # the beginning of a character that a later token ends
         self._stops, self._include_stop = tuple(stops), include_stop
+        self._longest_start = max((len(stop) - 1 for stop in stops), default=0)
         self._unstoppable = min_tokens
         self._deaf = 0  # so many held characters came too early to be of a stop string
         self._marked = False
@@ -58,11 +59,12 @@ class TextStream:
 
     def push(self, token: int, origin: Kind) -> str | None:
         """Take one token; returns the stop string that it completes, if any."""
-        new = self._decoder.decode(self._token_bytes(token))
+        read = self._torn + self._token_bytes(token)
+        new, whole = codecs.utf_8_decode(read, "replace")
+        self._torn = read[whole:]
         self._held += new
         self._marked = self._marked or has_marks(new)
-        unfinished = bool(self._decoder.getstate()[0])  # its last character ends in a later token
-        self._held_tokens.append((token, len(self._held) + unfinished, origin))
+        self._held_tokens.append((token, len(self._held) + bool(self._torn), origin))
         if self._unstoppable:
             self._unstoppable -= 1
             self._deaf = len(self._held)
@@ -80,7 +82,8 @@ class TextStream:
     def finish(self) -> None:
         """Give out what is held back: the answer is over."""
         if not self._stopped:
-            self._held += self._decoder.decode(b"", True)
+            self._held += codecs.utf_8_decode(self._torn, "replace", True)[0]
+            self._torn = b""
         self._held_tokens = [(token, min(end, len(self._held)), origin) for token, end, origin in self._held_tokens]
         self._give(len(self._held))
 
@@ -100,8 +103,7 @@ class TextStream:
 
     def _undecided(self) -> int:
         """Length of the longest end of the held text that a stop string may begin with."""
-        longest = max((len(stop) - 1 for stop in self._stops), default=0)
-        sizes = range(min(longest, len(self._held) - self._deaf), 0, -1)
+        sizes = range(min(self._longest_start, len(self._held) - self._deaf), 0, -1)
         return next((n for n in sizes if any(stop.startswith(self._held[-n:]) for stop in self._stops)), 0)
 
     def _give(self, size: int) -> None:
@@ -110,8 +112,8 @@ class TextStream:
         if not done and not size:
             return
         origin = (done or self._held_tokens)[-1][2]
-        self._pieces.append(Piece(self._held[:size], tuple(token for token, _, _ in done), origin))
-        self._given.append(self._held[:size])
-        self._held = self._held[size:]
+        given, self._held = self._held[:size], self._held[size:]
+        self._pieces.append(Piece(given, tuple([token for token, _, _ in done]), origin))
+        self._given.append(given)
         self._deaf = max(self._deaf - size, 0)
         self._held_tokens = [(token, end - size, kind) for token, end, kind in self._held_tokens[len(done) :]]

@@ -140,7 +140,9 @@ class Draft:
 
     def head(self, size: int) -> Draft:
         """Keep the first ``size`` nodes, which are always a tree."""
-        return self.only(range(min(size, len(self))))
+        return Draft(
+            self.tokens[:size], self.parents[:size], self.origins[:size], self.laws[:size], self.chances[:size]
+        )
 
     def only(self, nodes: Sequence[int]) -> Draft:
         """Keep these nodes, ascending, each with its parent, and number them anew."""

@@ -117,7 +117,7 @@ class NativeModel:
                 np.ascontiguousarray(batch.wanted, np.bool_),
                 list(taps),
             )
-        return NativeRows(result, tuple(taps))
+        return NativeRows(result, result.places, tuple(taps))
 
     def keep(self, sequence: int, rows: Sequence[int]) -> None:
         """Keep these rows of the last pass (a path from the kept text downwards, in order) and drop the others."""
@@ -148,6 +148,7 @@ class NativeRows:
     """What a pass computed; it stays valid for as long as it is held."""
 
     _result: _native.Result
+    _places: list[int]
     _taps: tuple[int, ...]
 
     def argmax(self, row: int) -> int:
@@ -172,12 +173,12 @@ class NativeRows:
 
     def hidden(self, tap: int, row: int) -> NDArray[np.float32]:
         """Hidden state entering layer ``tap``, or leaving the last one; shape (hidden,), read-only."""
-        if tap not in self._taps or not 0 <= row < len(self._result.places):
+        if tap not in self._taps or not 0 <= row < len(self._places):
             raise InputError(f"no hidden state at layer {tap} of row {row}; the layers tapped are {list(self._taps)}")
         return self._result.hidden(self._taps.index(tap), row)
 
     def _place(self, row: int) -> int:
-        places = self._result.places
+        places = self._places
         if not 0 <= row < len(places) or places[row] < 0:
             wanted = [r for r, place in enumerate(places) if place >= 0]
             raise InputError(f"row {row} has no logits; the rows wanted in this pass are {wanted}")
