@@ -54,11 +54,25 @@ nb::tuple warped(Logits logits, double top, double inverse_temperature, std::int
 }
 
 // Descending, ties by lowest id.
-NewIds largest(Logits logits, std::int64_t count, const Name& isa) {
+std::vector<std::int64_t> in_order(const Logits& logits, std::size_t count, const SamplingKernels& kernels) {
   const float* x = logits.data();
-  auto ids = largest_ids(x, logits.size(), static_cast<std::size_t>(std::max<std::int64_t>(count, 0)), kernels_named(isa));
+  auto ids = largest_ids(x, logits.size(), count, kernels);
   std::stable_sort(ids.begin(), ids.end(), [x](std::int64_t a, std::int64_t b) { return x[a] > x[b]; });
-  return owned(std::move(ids));
+  return ids;
+}
+
+NewIds largest(Logits logits, std::size_t count, const Name& isa) {
+  return owned(in_order(logits, count, kernels_named(isa)));
+}
+
+nb::tuple likeliest(Logits logits, std::size_t count, const Name& isa) {
+  const SamplingKernels& kernels = kernels_named(isa);
+  const std::vector<std::int64_t> ids = in_order(logits, count, kernels);
+  if (ids.empty()) throw std::invalid_argument("count and the number of logits must be at least 1");
+  std::vector<float> values;
+  for (const std::int64_t id : ids) values.push_back(logits.data()[id]);
+  const double norm = log_sum_exp(logits.data(), logits.size(), values[0], kernels);
+  return nb::make_tuple(norm, nb::cast(ids), nb::cast(values));
 }
 
 using Words = std::pair<std::uint32_t, std::uint32_t>;
@@ -101,10 +115,9 @@ void bind_sampling(nb::module_& m) {
           const Key made = words({key.first, key.second}, {counter.first, counter.second});
           return Words(made.first, made.second);
         }, nb::arg("key"), nb::arg("counter"), "Threefry-2x32-20 of one counter.");
-  m.def("log_sum_exp", [](Logits logits, double top, const Name& isa) {
-          return log_sum_exp(logits.data(), logits.size(), top, kernels_named(isa));
-        }, nb::arg("logits"), nb::arg("top"), nb::arg("isa") = nb::none(),
-        "Logarithm of the sum of exponentials of float32 logits whose largest is `top`.");
+  m.def("likeliest", &likeliest, nb::arg("logits"), nb::arg("count"), nb::arg("isa") = nb::none(),
+        "Logarithm of the sum of exponentials of float32 logits, and ids and logits of the `count` largest, descending, "
+        "ties by lowest id.");
   m.def("log", &own_log, nb::arg("x"), "Natural logarithm of a positive normal number.");
 }
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from headstart.protocols import Verdict
 from headstart.request import Request
-from headstart.tree import ROOT, Draft
+from headstart.tree import Draft
 
 __all__ = ["Controller", "PassCosts"]
 

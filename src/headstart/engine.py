@@ -330,7 +330,7 @@ class Engine:
 
 def spoken(tokenizer: Any) -> Callable[[int], bytes]:
     """What each token adds to a text: its bytes, or nothing if it is special."""
-    return lambda token: b"" if token in tokenizer.special_ids else tokenizer.token_bytes(token)
+    return cache(lambda token: b"" if token in tokenizer.special_ids else tokenizer.token_bytes(token))
 
 
 def rule_of(options: Options) -> Callable[[Draft], Verifier]:

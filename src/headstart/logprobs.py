@@ -16,11 +16,7 @@ from headstart.law import total
 from headstart.native import native
 from headstart.protocols import Rows
 
-__all__ = [
-    "Logprob",
-    "log_sum_exp",
-    "logprob",
-]
+__all__ = ["Logprob", "likeliest", "logprob"]
 
 
 @dataclass(frozen=True)
@@ -43,18 +39,22 @@ class Logprob:
 
 def logprob(rows: Rows, row: int, token: int, count: int) -> Logprob:
     """Log-probability of ``token`` after a row, and of the ``count`` likeliest tokens there."""
+    rows.argmax(row)  # raises where the row holds a NaN
     logits = rows.logits(row)
-    found, largest = rows.top(row, max(count, 1))
-    ids, values = found.tolist(), largest.tolist()
-    norm = log_sum_exp(logits, values[0])
+    norm, ids, values = likeliest(logits, max(count, 1))
     top = tuple([(i, value - norm) for i, value in zip(ids[:count], values[:count], strict=True)])
     return Logprob(token, float(logits[token]) - norm, top)
 
 
-def log_sum_exp(logits: NDArray[np.float32], top: float) -> float:
-    """Logarithm of the sum of exponentials of a row whose largest logit is ``top``, in float64, the same bits everywhere."""
+def likeliest(logits: NDArray[np.float32], count: int) -> tuple[float, list[int], list[float]]:
+    """Logarithm of the sum of exponentials of a row, and ids and logits of the ``count`` largest, ties by lowest id.
+
+    Sums are in float64, the same bits everywhere.
+    """
     if native is not None:
-        value: float = native.log_sum_exp(logits, top)
-        return value
-    weights = exp(logits.astype(np.float64) - top)
-    return top + float(log(np.array([total(weights)]))[0])
+        found: tuple[float, list[int], list[float]] = native.likeliest(logits, count)
+        return found
+    ids = np.argsort(-logits, kind="stable")[:count]
+    top = float(logits[ids[0]])
+    norm = top + float(log(np.array([total(exp(logits.astype(np.float64) - top))]))[0])
+    return norm, ids.tolist(), logits[ids].tolist()

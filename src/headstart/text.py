@@ -43,6 +43,7 @@ class TextStream:
         self._torn = b""  # the beginning of a character that a later token ends
         self._stops, self._include_stop = tuple(stops), include_stop
         self._longest_start = max((len(stop) - 1 for stop in stops), default=0)
+        self._start_ends = frozenset("".join(stop[:-1] for stop in stops))
         self._unstoppable = min_tokens
         self._deaf = 0  # so many held characters came too early to be of a stop string
         self._marked = False
@@ -103,6 +104,8 @@ class TextStream:
 
     def _undecided(self) -> int:
         """Length of the longest end of the held text that a stop string may begin with."""
+        if self._held[-1:] not in self._start_ends:
+            return 0
         sizes = range(min(self._longest_start, len(self._held) - self._deaf), 0, -1)
         return next((n for n in sizes if any(stop.startswith(self._held[-n:]) for stop in self._stops)), 0)
 
