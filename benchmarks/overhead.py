@@ -63,8 +63,8 @@ class Spent:
         try:
             return work(*args, **named)
         finally:
-            self.wall += time.perf_counter() - wall
             self.processor += time.thread_time() - processor
+            self.wall += time.perf_counter() - wall
 
 
 @dataclass

@@ -144,7 +144,8 @@ def batch_of(requests: Sequence[Request], drafts: Sequence[Draft]) -> tuple[Batc
 
 def taps_of(requests: Sequence[Request]) -> tuple[int, ...]:
     """Hidden states that any drafter wants."""
-    return tuple(sorted({tap for request in requests if request.drafter for tap in request.drafter.needs.taps}))
+    taps = [tap for request in requests if request.drafter for tap in request.drafter.needs.taps]
+    return tuple(sorted(set(taps))) if taps else ()
 
 
 def prefill(target: Model, request: Request) -> None:

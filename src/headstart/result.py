@@ -81,7 +81,7 @@ class Statistics:
         self.tokens_accepted += len(accepted)
         for counts, nodes in ((self.drafted_by_place, range(len(draft))), (self.accepted_by_place, accepted)):
             for node in nodes:
-                place = draft.depths[node]
+                place = draft.depth(node)
                 counts.extend([0] * (place - len(counts)))
                 counts[place - 1] += 1
 

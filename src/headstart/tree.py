@@ -64,6 +64,8 @@ class Draft:
             raise ValueError("a draft's tokens, parents, origins and laws must have the same length")
         if len(self.chances) not in (0, n):
             raise ValueError("a draft's chances must be empty or as many as its tokens")
+        if self.is_chain and {*map(type, self.tokens)} <= {int} and {*self.origins} <= {"coupled", "certain"}:
+            return  # the rule, and quickly seen to be right
         for node, (parent, origin, law) in enumerate(zip(self.parents, self.origins, self.laws, strict=True)):
             if not ROOT <= parent < node:
                 raise ValueError(f"node {node} has parent {parent}; a parent must be an earlier node or {ROOT}")
@@ -116,10 +118,14 @@ class Draft:
 
     def children(self, node: int) -> tuple[int, ...]:
         """Children of a node (or of ``ROOT``) in drawn order."""
+        if self.is_chain:
+            return (node + 1,) if node + 1 < len(self) else ()
         return self._children.get(node, ())
 
     def path(self, node: int) -> tuple[int, ...]:
         """Nodes from the root's child down to ``node``; empty for ``ROOT``."""
+        if self.is_chain:
+            return tuple(range(node + 1))
         nodes: list[int] = []
         while node != ROOT:
             nodes.append(node)
@@ -136,7 +142,7 @@ class Draft:
 
     def depth(self, node: int) -> int:
         """Number of tokens between the committed text and ``node``, itself included; 0 for ``ROOT``."""
-        return 0 if node == ROOT else self.depths[node]
+        return node + 1 if self.is_chain else 0 if node == ROOT else self.depths[node]
 
     def head(self, size: int) -> Draft:
         """Keep the first ``size`` nodes, which are always a tree."""

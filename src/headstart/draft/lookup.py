@@ -128,11 +128,12 @@ class LookupDrafter:
         length, end = text.match
         if not length:
             return EMPTY
-        tokens: list[int] = []
-        for at in range(end, end + budget):
-            tokens.append(text.tokens[at] if at < len(text.tokens) else tokens[at - len(text.tokens)])
+        tokens = text.tokens[end : end + budget]
+        period = len(text.tokens) - end
+        for at in range(len(tokens), budget):
+            tokens.append(tokens[at - period])
         self._guesses[request.id] = (length, tokens)
-        return Draft.chain(tokens, chances=[self._chance(length + depth) for depth in range(budget)])
+        return Draft.chain(tokens, chances=self._chances(length, budget))
 
     def observe(self, request: Request, tokens: Sequence[int], rows: Any) -> None:
         """Nothing to do: ``propose`` reads what was committed from the request."""
@@ -155,9 +156,11 @@ class LookupDrafter:
             if guessed != token:
                 break
 
-    def _chance(self, length: int) -> float:
-        bucket = self._bucket(length)
-        return min(self._kept[bucket] / self._seen[bucket], 0.99)
+    def _chances(self, length: int, count: int) -> list[float]:
+        """Estimated acceptance of ``count`` tokens copied after a match of a length."""
+        these = slice(self._bucket(length), self._bucket(length) + count)
+        chances = [min(kept / seen, 0.99) for kept, seen in zip(self._kept[these], self._seen[these], strict=True)]
+        return chances + chances[-1:] * (count - len(chances))
 
     def _bucket(self, length: int) -> int:
         return min(length, len(PRIOR)) - 1
