@@ -14,7 +14,7 @@ import argparse
 import json
 import platform
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -67,17 +67,16 @@ class Spent:
             self.wall += time.perf_counter() - wall
 
 
-@dataclass
 class Watched:
     """Something whose one method is timed."""
 
-    inner: Any
-    method: str
-    spent: Spent = field(default_factory=Spent)
+    def __init__(self, inner: Any, method: str) -> None:
+        self.inner, self.spent = inner, Spent()
+        work = getattr(inner, method)
+        setattr(self, method, lambda *args, **named: self.spent.run(work, *args, **named))
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self.inner, name)
-        return (lambda *args, **named: self.spent.run(found, *args, **named)) if name == self.method else found
+        return getattr(self.inner, name)
 
 
 def rounds_of(engine: Engine, seed: int, args: argparse.Namespace, options: dict[str, Any]) -> list[list[float]]:

@@ -237,7 +237,6 @@ class RoundCoins:
         if not 0 <= seed < 2**64:
             raise InputError(f"seed is {seed}; it must be a whole number from 0 to 2**64 - 1")
         self._choice = _derived((seed & _MASK, seed >> 32), (choice, 0))
-        self._round = _derived(self._choice, (round_, 2))
         self._number = round_
         self._drawn: set[tuple[Stream, int]] = set()
         self._log = log
@@ -277,7 +276,8 @@ class RoundCoins:
         if (stream, node) in self._drawn:
             raise AssertionError(f"the {stream} coin of node {node} in round {self._number} was drawn twice")
         self._drawn.add((stream, node))
-        u = float(uniform(*_words(self._round, (node + 1, STREAMS[stream]))))
+        key = _derived(self._choice, (self._number, 2))
+        u = float(uniform(*_words(key, (node + 1, STREAMS[stream]))))
         if self._log is not None:
             self._log.append(Coin(stream, node, u))
         return u

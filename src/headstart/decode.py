@@ -118,7 +118,8 @@ def admitted(request: Request, draft: Draft) -> Draft:
     """Cut a chain before its first token that the grammar turns down; sampled drafts were drawn from a law that has none."""
     if request.matcher is None or not draft.is_chain or "sampled" in draft.origins:
         return draft
-    return draft.head(request.matcher.valid(request.output, draft.tokens))
+    valid = request.matcher.valid(request.output, draft.tokens)
+    return draft.head(valid) if valid else EMPTY
 
 
 def observe(request: Request, committed: Sequence[int], rows: object) -> None:

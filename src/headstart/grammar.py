@@ -151,11 +151,11 @@ class Matcher:
         new = list(output[same:])
         if not new:
             return True
-        if self._ended() or self._matcher.validate_tokens(new) < len(new):
+        if self._ended():
             return False
-        self._matcher.consume_tokens(new)
-        self._read.extend(new)
-        return True
+        taken = self._matcher.try_consume_tokens(new)
+        self._read.extend(new[:taken])
+        return bool(taken == len(new))
 
 
 def _regex(expression: str) -> str:

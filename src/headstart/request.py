@@ -200,7 +200,8 @@ def row_law(
     """The law that a request samples a row by; ids of ``vocab_size`` and above are left out."""
     if sampling.greedy and not sampling.processors and (token := rows.argmax(row)) < vocab_size:
         return Law.certain(token, vocab_size)
-    return sampling.law(rows.logits(row)[:vocab_size], history, prompt_length)
+    logits = rows.logits(row)
+    return sampling.law(logits if len(logits) == vocab_size else logits[:vocab_size], history, prompt_length)
 
 
 class RowLaws:

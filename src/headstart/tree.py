@@ -97,7 +97,7 @@ class Draft:
         """
         n = len(tokens)
         return cls(
-            tuple(int(t) for t in tokens),
+            tuple(map(int, tokens)),
             tuple(range(-1, n - 1)),
             (origin,) * n,
             (None,) * n if laws is None else tuple(laws),
