@@ -140,7 +140,7 @@ def batch_of(requests: Sequence[Request], drafts: Sequence[Draft]) -> tuple[Batc
         tokens += [request.tokens[-1], *draft.tokens]
         parents += [-1, *(first + 1 + parent for parent in draft.parents)]
     table = np.array(sequences + tokens + parents, np.int32).reshape(3, len(tokens))
-    return Batch(table[0], table[1], table[2], np.ones(len(tokens), np.bool_)), firsts
+    return Batch(table[0], table[1], table[2], np.array([True] * len(tokens))), firsts
 
 
 def taps_of(requests: Sequence[Request]) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ the committed text is the root, numbered ``ROOT``. Knows nothing of models, cach
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -57,6 +57,8 @@ class Draft:
     origins: tuple[Origin, ...] = ()
     laws: tuple[Law | None, ...] = ()
     chances: tuple[float, ...] = ()
+    is_chain: bool = field(init=False, repr=False, compare=False)
+    """Whether every node has at most one child, and the root too."""
 
     def __post_init__(self) -> None:
         n = len(self.tokens)
@@ -64,6 +66,7 @@ class Draft:
             raise ValueError("a draft's tokens, parents, origins and laws must have the same length")
         if len(self.chances) not in (0, n):
             raise ValueError("a draft's chances must be empty or as many as its tokens")
+        object.__setattr__(self, "is_chain", self.parents == tuple(range(-1, n - 1)))
         if self.is_chain and {*map(type, self.tokens)} <= {int} and {*self.origins} <= {"coupled", "certain"}:
             return  # the rule, and quickly seen to be right
         for node, (parent, origin, law) in enumerate(zip(self.parents, self.origins, self.laws, strict=True)):
@@ -103,11 +106,6 @@ class Draft:
             (None,) * n if laws is None else tuple(laws),
             tuple(chances),
         )
-
-    @cached_property
-    def is_chain(self) -> bool:
-        """Whether every node has at most one child, and the root too."""
-        return self.parents == tuple(range(-1, len(self) - 1))
 
     @cached_property
     def _children(self) -> dict[int, tuple[int, ...]]:
