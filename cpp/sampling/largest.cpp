@@ -22,9 +22,9 @@ std::vector<std::int64_t> candidates(const float* x, std::size_t n, std::size_t 
     return ids;
   }
   kernels.maxima(x, n, maxima.data());
-  std::vector<float> order = maxima;
-  std::nth_element(order.begin(), order.begin() + (k - 1), order.end(), std::greater<>());
-  const float bound = order[k - 1];
+  std::vector<float> best(k);
+  std::partial_sort_copy(maxima.begin(), maxima.end(), best.begin(), best.end(), std::greater<>());
+  const float bound = best.back();
   for (std::size_t strip = 0; strip < maxima.size(); ++strip) {
     if (maxima[strip] < bound) continue;
     const std::size_t first = strip / kLanes * block + strip % kLanes;
