@@ -139,6 +139,8 @@ class Engine:
         """Free the caches of finished answers; answers under way go on, and new ones may still be asked for."""
         with self._lock:
             self._prefixes.clear()
+            for drafter in self._drafters.values():
+                getattr(drafter, "free", lambda: None)()
 
     def encode(self, prompt: Prompt, *, raw: bool = False) -> list[int]:
         """Token ids of a prompt: a text is put into the model's chat template as the user's message unless ``raw``."""

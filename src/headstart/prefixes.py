@@ -47,6 +47,13 @@ class PrefixCache:
         self._running[sequence] = tokens
         return sequence
 
+    def cut(self, sequence: int, length: int) -> int:
+        """Go on with the first ``length`` tokens of a running sequence only; gives the handle that takes its place."""
+        shorter = self._model.fork(sequence, length)
+        self._running[shorter] = self._running.pop(sequence)
+        self._model.close(sequence)
+        return shorter
+
     def give_back(self, sequence: int) -> None:
         """Keep a sequence whose answer is over, in place of those that it goes on from."""
         held = self._running.pop(sequence)[: self._model.length(sequence)]

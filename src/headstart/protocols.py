@@ -165,7 +165,8 @@ class Needs:
 class Drafter(Protocol):
     """Guesses. It can never make the output wrong, only slow.
 
-    ``request.tokens`` holds prompt and committed output; ``request.id`` tells requests apart.
+    ``request.tokens`` holds prompt and committed output; ``request.id`` tells requests apart. A drafter that keeps something of
+    requests that are over may have a method ``free()``: the engine calls it when it is closed.
     """
 
     name: str

@@ -64,8 +64,7 @@ class ModelDrafter:
         self._translation = translation if translation is not None else Shared(vocab_size, model.vocab_size)
 
     def start(self, request: Request) -> None:
-        """Open a sequence; the prompt is read when the first draft is wanted."""
-        self._reader.start(request.id)
+        """Nothing to do: the prompt is read when the first draft is wanted."""
 
     def propose(self, request: Request, budget: int) -> Draft:
         """Draw a chain of up to ``budget`` tokens, fewer where the draft model's own context ends."""
@@ -96,12 +95,15 @@ class ModelDrafter:
         """Nothing to do: ``propose`` compares its cache with the request."""
 
     def fork(self, request: Request, copy: Request) -> None:
-        """Share the cache."""
-        self._reader.fork(request.id, copy.id)
+        """Nothing to do: the copy finds in the cache what the two share."""
 
     def close(self, request: Request) -> None:
-        """Forget the request's cache."""
+        """Keep the request's cache for the next that begins like it."""
         self._reader.close(request.id)
+
+    def free(self) -> None:
+        """Free the caches of requests that are over."""
+        self._reader.free()
 
     def _origin(self, request: Request) -> Origin:
         if self._style == "greedy" or (self._style == "auto" and request.sampling.greedy):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from headstart.errors import RefusedError
-from headstart.prefixes import common_length
+from headstart.prefixes import PrefixCache, common_length
 from headstart.protocols import Batch, Model, Rows
 
 __all__ = ["Reader", "room"]
@@ -27,7 +27,7 @@ def room(model: Model, tokens: Sequence[int]) -> int:
 
 
 class Reader:
-    """One draft model's caches, by request.
+    """One draft model's caches, by request; those of the last few requests are kept, so that a next turn reads only what is new.
 
     Parameters
     ----------
@@ -36,36 +36,36 @@ class Reader:
 
     def __init__(self, model: Model) -> None:
         self.model = model
+        self._prefixes = PrefixCache(model)
         self._sequences: dict[int, int] = {}
         self._cached: dict[int, list[int]] = {}
 
-    def start(self, request_id: int) -> None:
-        """Open a sequence."""
-        self._sequences[request_id] = self.model.open()
-        self._cached[request_id] = []
-
-    def fork(self, request_id: int, copy_id: int) -> None:
-        """Let a copy go on from here."""
-        self._sequences[copy_id] = self.model.fork(self._sequences[request_id])
-        self._cached[copy_id] = list(self._cached[request_id])
-
     def close(self, request_id: int) -> None:
-        """Forget a request."""
-        sequence = self._sequences.pop(request_id, None)
+        """Forget a request; its cache is kept for a later one with the same beginning."""
         self._cached.pop(request_id, None)
-        if sequence is not None:
-            self.model.close(sequence)
+        if (sequence := self._sequences.pop(request_id, None)) is not None:
+            self._prefixes.give_back(sequence)
+
+    def free(self) -> None:
+        """Free what was kept of requests that are over."""
+        self._prefixes.clear()
 
     def catch_up(self, request_id: int, tokens: Sequence[int]) -> tuple[Rows, int]:
         """Hold exactly these tokens; gives the row that follows the last of them, which is read even if it was before."""
+        if request_id not in self._sequences:
+            self._open(request_id, list(tokens))
         cached = self._cached[request_id]
         same = min(common_length(cached, tokens), len(tokens) - 1)
         if same < len(cached):
-            old = self._sequences[request_id]
-            self._sequences[request_id] = self.model.fork(old, same)
-            self.model.close(old)
+            self._sequences[request_id] = self._prefixes.cut(self._sequences[request_id], same)
             del cached[same:]
         return self.advance(request_id, tokens[same:])
+
+    def _open(self, request_id: int, tokens: list[int]) -> None:
+        """Begin a sequence with as much of a text as an earlier one holds."""
+        sequence = self._sequences[request_id] = self._prefixes.open(tokens)
+        del tokens[self.model.length(sequence) :]
+        self._cached[request_id] = tokens
 
     def advance(self, request_id: int, tokens: Sequence[int]) -> tuple[Rows, int]:
         """Read more tokens, in passes of bounded size; gives the row that follows the last of them."""

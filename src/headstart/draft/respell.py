@@ -41,8 +41,7 @@ class RespellingDrafter:
         self._reader, self._target, self._draft = Reader(model), target, draft
 
     def start(self, request: Request) -> None:
-        """Open a sequence."""
-        self._reader.start(request.id)
+        """Nothing to do: the prompt is read when the first draft is wanted."""
 
     def propose(self, request: Request, budget: int) -> Draft:
         """Continue the text by up to ``budget`` tokens of the draft model, and respell what it wrote."""
@@ -64,12 +63,15 @@ class RespellingDrafter:
         """Nothing to do: ``propose`` compares its cache with the request."""
 
     def fork(self, request: Request, copy: Request) -> None:
-        """Share the cache."""
-        self._reader.fork(request.id, copy.id)
+        """Nothing to do: the copy finds in the cache what the two share."""
 
     def close(self, request: Request) -> None:
-        """Forget the request's cache."""
+        """Keep the request's cache for the next that begins like it."""
         self._reader.close(request.id)
+
+    def free(self) -> None:
+        """Free the caches of requests that are over."""
+        self._reader.free()
 
     def _respelled(self, tokens: Sequence[int], written: Sequence[int]) -> list[int]:
         """Target ids of the draft's text after the committed tokens; none if the tokenizer would have joined them otherwise."""
