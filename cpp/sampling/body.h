@@ -117,29 +117,33 @@ double weigh(const float* __restrict logits, std::size_t n, double top, double i
     for (std::size_t i = 0; i < size; ++i) values[i] = (static_cast<double>(logits[begin + i]) - top) * inverse;
     for (std::size_t i = 0; i < size; i += kBeside * kRegister / sizeof(double)) exps(values + i, values + i);
     through(lanes, values, size, kPlus);
-    if (out != nullptr) std::copy_n(values, size, out + begin);
+    std::copy_n(values, size, out + begin);
   }
   return lanes.folded(kPlus);
 }
 
-// Powers of 2 in float32, by a Taylor series of degree 5.
-double rough(const float* __restrict logits, std::size_t n, float top, float inverse, float* __restrict out) {
+// Powers of 2 in float32, by a Taylor series of degree 6.
+double rough(const float* __restrict logits, std::size_t n, float top, float inverse, float most, float* __restrict out) {
   constexpr float rounder = 12582912.0f;  // 1.5 * 2**23
   const float factor = inverse * static_cast<float>(kLog2E);
+  float aside[kChunk];
   double sum = 0.0;
   for (std::size_t begin = 0; begin < n; begin += kChunk) {
-    const std::size_t end = std::min(n, begin + kChunk);
-    for (std::size_t i = begin; i < end; ++i) {
-      const float x = (logits[i] - top) * factor;
+    const std::size_t size = std::min(n - begin, kChunk);
+    float* __restrict to = out == nullptr ? aside : out + begin;
+    for (std::size_t i = 0; i < size; ++i) {
+      const float logit = logits[begin + i], x = (logit - top) * factor;
       const float inside = x < -126.0f ? -126.0f : x;
       const float shifted = inside + rounder;
       const float r = inside - (shifted - rounder);
-      const float low = ((1.3333558e-3f * r + 9.6181291e-3f) * r + 5.5504109e-2f) * r + 0.24022651f;
-      const float y = (low * r + 0.69314718f) * r + 1.0f;
-      out[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(y) + (std::bit_cast<std::uint32_t>(shifted) << 23));
+      float y = kPowers[0];
+      for (std::size_t j = 1; j < kPowers.size(); ++j) y = y * r + kPowers[j];
+      const float power =
+          std::bit_cast<float>(std::bit_cast<std::uint32_t>(y) + (std::bit_cast<std::uint32_t>(shifted) << 23));
+      to[i] = logit > most ? 0.0f : power;
     }
     Lanes<float> lanes;
-    through(lanes, out + begin, end - begin, kPlus);
+    through(lanes, to, size, kPlus);
     sum += static_cast<double>(lanes.folded(kPlus));
   }
   return sum;

@@ -20,10 +20,11 @@ struct Key {
 };
 
 struct SamplingKernels {
-  // out[i] = exp((logits[i] - top) * inverse), for arguments <= 0, unless out is null; gives their sum in lanes.
+  // out[i] = exp((logits[i] - top) * inverse), for arguments <= 0; gives their sum in lanes.
   double (*weigh)(const float* logits, std::size_t n, double top, double inverse, double* out);
-  // The same within kRough of the sum, in float32, for inverse from 1e-6 to 1e6; nothing is below 2**-126.
-  double (*rough)(const float* logits, std::size_t n, float top, float inverse, float* out);
+  // The same within kRough of the sum, in float32, for inverse from 1e-6 to 1e6; nothing is below 2**-126, and tokens
+  // with a logit above `most` count 0.
+  double (*rough)(const float* logits, std::size_t n, float top, float inverse, float most, float* out);
   // Sum of the values above `floor`: value i is added to lane i mod 16, then the lanes are added left to right.
   double (*total_above)(const double* values, std::size_t n, double floor);
   double total(const double* values, std::size_t n) const {

@@ -41,7 +41,8 @@ std::int64_t pick(const double* weights, std::size_t n, double u);
 // Threefry-2x32-20 of one counter.
 Key words(Key key, Key counter);
 
-// Logarithm of the sum of exponentials of n logits whose largest is `top`, which is finite.
+// Logarithm of the sum of exponentials of n logits whose largest is `top`, which is finite. Of 4 096 logits and more those
+// that are 8 or more below the largest are summed in float32.
 double log_sum_exp(const float* logits, std::size_t n, double top, const SamplingKernels& kernels);
 
 // Natural logarithm of a positive normal number.

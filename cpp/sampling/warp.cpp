@@ -15,6 +15,8 @@ namespace {
 
 constexpr int kEdges = 2048;
 constexpr std::size_t kLong = 4096;  // shorter rows are weighed whole
+constexpr float kNever = -std::numeric_limits<float>::infinity();
+constexpr float kNear = 8.0f;  // logits below the largest by more than this make up little of a sum of exponentials
 constexpr std::size_t kSpan = 64 * kLanes;  // values that one call of `above` looks at
 
 // Ascending places but for the few that are lost.
@@ -86,6 +88,12 @@ std::optional<std::vector<std::int64_t>> nucleus(const float* logits, const doub
   return without(std::move(places), lost);
 }
 
+struct Row {
+  const float* logits;
+  std::size_t n;
+  double top;
+};
+
 // Those of the groups of kLanes tokens that matter, weighed. Sums in lanes over them have the bits of sums over the whole
 // row with zeros for the others.
 class Part {
@@ -107,24 +115,20 @@ class Part {
     return static_cast<std::int64_t>(begins_[at / kLanes] + at % kLanes);
   }
 
-  void weigh(const float* logits, std::size_t n, double top, double inverse, const SamplingKernels& kernels) {
-    logits_.assign(size(), -std::numeric_limits<float>::infinity());
+  // Gives the sum of the weights; a token with a logit of `floor` or less weighs nothing.
+  double weigh(const Row& row, double inverse, const SamplingKernels& kernels, float floor = kNever) {
+    logits_.assign(size(), kNever);
     weights_.resize(size());
     for (std::size_t i = 0; i < begins_.size(); ++i)
-      std::copy_n(logits + begins_[i], std::min(kLanes, n - begins_[i]), logits_.data() + i * kLanes);
-    kernels.weigh(logits_.data(), size(), top, inverse, weights_.data());
+      std::copy_n(row.logits + begins_[i], std::min(kLanes, row.n - begins_[i]), logits_.data() + i * kLanes);
+    for (float& logit : logits_) logit = logit > floor ? logit : kNever;
+    return kernels.weigh(logits_.data(), size(), row.top, inverse, weights_.data());
   }
 
  private:
   std::vector<std::size_t> begins_;
   std::vector<float> logits_;
   std::vector<double> weights_;
-};
-
-struct Row {
-  const float* logits;
-  std::size_t n;
-  double top;
 };
 
 // A law of what a cut leaves, by the places kept and where they are.
@@ -148,12 +152,12 @@ std::optional<RowLaw> short_nucleus(const Row& row, const Filters& filters, cons
   thread_local std::vector<float> rough;
   rough.resize(std::max(rough.size(), row.n));
   const double sum = kernels.rough(row.logits, row.n, static_cast<float>(row.top),
-                                   static_cast<float>(filters.inverse_temperature), rough.data());
+                                   static_cast<float>(filters.inverse_temperature), -kNever, rough.data());
   const Goal goal{filters.top_p * sum * (1.0 - kRough), filters.top_p * sum * (1.0 + kRough)};
   for (const double floor : {0x1p-6, 0x1p-8, 0x1p-10, 0x1p-12, 0x1p-14}) {
     Part part(rough.data(), row.n, static_cast<float>(floor * (1.0 - kRough)), kernels);
     if (part.size() > row.n / 4) break;
-    part.weigh(row.logits, row.n, row.top, filters.inverse_temperature, kernels);
+    part.weigh(row, filters.inverse_temperature, kernels);
     if (!(kernels.total_above(part.weights(), part.size(), floor) >= goal.high)) continue;
     const auto places = nucleus(part.logits(), part.weights(), part.size(), goal, kernels);
     if (!places) break;
@@ -167,9 +171,9 @@ std::optional<RowLaw> above_min_p(const Row& row, const Filters& filters, const 
   if (row.n < kLong) return std::nullopt;
   const double edge = row.top + (std::log(filters.min_p) - 1e-6) / filters.inverse_temperature;
   const auto floor = static_cast<float>(std::max(edge, -double{std::numeric_limits<float>::max()}));
-  Part part(row.logits, row.n, std::nextafter(floor, -std::numeric_limits<float>::infinity()), kernels);
+  Part part(row.logits, row.n, std::nextafter(floor, kNever), kernels);
   if (part.size() > row.n / 4) return std::nullopt;
-  part.weigh(row.logits, row.n, row.top, filters.inverse_temperature, kernels);
+  part.weigh(row, filters.inverse_temperature, kernels);
   const auto places = places_above(part.weights(), part.size(), 0.0, kernels);
   return law_of(places, part.weights(), filters.min_p, [&part](std::int64_t place) { return part.id(place); });
 }
@@ -194,7 +198,7 @@ RowLaw warp(const float* logits, std::size_t n, double top, const Filters& filte
   const bool dense = filters.top_k <= 0 || static_cast<std::size_t>(filters.top_k) >= n;
   if (!dense) {
     ids = largest_ids(logits, n, static_cast<std::size_t>(filters.top_k), kernels);
-    std::erase_if(ids, [logits](std::int64_t id) { return logits[id] == -std::numeric_limits<float>::infinity(); });
+    std::erase_if(ids, [logits](std::int64_t id) { return logits[id] == kNever; });
     for (const std::int64_t id : ids) few.push_back(logits[id]);
     row.logits = few.data(), row.n = few.size();
   }
@@ -213,7 +217,10 @@ RowLaw warp(const float* logits, std::size_t n, double top, const Filters& filte
 }
 
 double log_sum_exp(const float* logits, std::size_t n, double top, const SamplingKernels& kernels) {
-  return top + own_log(kernels.weigh(logits, n, top, 1.0, nullptr));
+  const float highest = static_cast<float>(top), floor = n < kLong ? kNever : highest - kNear;
+  Part near(logits, n, floor, kernels);
+  const double far = n < kLong ? 0.0 : kernels.rough(logits, n, highest, 1.0f, floor, nullptr);
+  return top + own_log(near.weigh({logits, n, top}, 1.0, kernels, floor) + far);
 }
 
 }  // namespace headstart

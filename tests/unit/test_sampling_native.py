@@ -221,4 +221,6 @@ def test_likeliest(kind: str, size: int, monkeypatch: pytest.MonkeyPatch) -> Non
     norm = _native.likeliest(logits, 1)[0]
     monkeypatch.setattr(logprobs, "native", None)
     assert found == {str(logprobs.likeliest(logits, 5))}
-    assert norm == pytest.approx(np.logaddexp.reduce(logits.astype(np.float64)), rel=1e-14, abs=1e-13)
+    assert norm == pytest.approx(
+        np.logaddexp.reduce(logits.astype(np.float64)), rel=0, abs=1e-7 if size > 4096 else 1e-12
+    )
