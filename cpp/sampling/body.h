@@ -122,7 +122,7 @@ double weigh(const float* __restrict logits, std::size_t n, double top, double i
   return lanes.folded(kPlus);
 }
 
-// Powers of 2 in float32, by a Taylor series of degree 6.
+// Powers of 2 in float32, by a Taylor series of degree 5.
 double rough(const float* __restrict logits, std::size_t n, float top, float inverse, float most, float* __restrict out) {
   constexpr float rounder = 12582912.0f;  // 1.5 * 2**23
   const float factor = inverse * static_cast<float>(kLog2E);

@@ -20,8 +20,7 @@ constexpr std::array<double, 14> kExp = {1.0 / 6227020800, 1.0 / 479001600, 1.0 
                                          1.0 / 120,        1.0 / 24,        1.0 / 6,        1.0 / 2,
                                          1.0,              1.0};
 
-// ln(2)**6 / 6!, ... ln(2), 1
-constexpr std::array<float, 7> kPowers = {1.5403530e-4f, 1.3333558e-3f, 9.6181291e-3f, 5.5504109e-2f,
-                                          0.24022651f,   0.69314718f,   1.0f};
+// ln(2)**5 / 5!, ... ln(2), 1: 2**r within 3e-6 for r from -1/2 to 1/2
+constexpr std::array<float, 6> kPowers = {1.3333558e-3f, 9.6181291e-3f, 5.5504109e-2f, 0.24022651f, 0.69314718f, 1.0f};
 
 }  // namespace headstart

@@ -160,10 +160,10 @@ def race(law: Law, key: Key, count: int = 1) -> list[int]:
     """
     if law.ids is not None and len(law.ids) == 1:
         return [int(law.ids[0])]
-    weights = law.weights.astype(np.float64, copy=False)
+    weights = law.weights if law.weights.dtype == np.float64 else law.weights.astype(np.float64)
     if native is not None:
         winners: list[int] = native.race(weights, law.ids, key, count)
-        return winners if law.ids is None else law.ids[winners].tolist()
+        return winners if law.ids is None else [int(law.ids[winner]) for winner in winners]
     ids, weights = _runners(law)
     with np.errstate(over="ignore"):
         times = -log(noise(key, ids)) / weights

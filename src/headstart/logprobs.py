@@ -21,7 +21,7 @@ __all__ = ["Logprob", "likeliest", "logprob"]
 
 LONG = 4096
 
-POWERS = [np.float32(math.log(2) ** j / math.factorial(j)) for j in range(6, -1, -1)]
+POWERS = [np.float32(math.log(2) ** j / math.factorial(j)) for j in range(5, -1, -1)]
 """Taylor series of 2**r, highest power first."""
 
 ROUNDER32 = np.float32(12582912)
