@@ -232,7 +232,9 @@ class RowLaws:
 
     def __call__(self, node: int) -> Law:
         if node not in self.seen:
-            history = [*self._request.tokens, *(self._draft.tokens[n] for n in self._draft.path(node))]
+            history = self._request.tokens
+            if node != ROOT:
+                history = [*history, *(self._draft.tokens[n] for n in self._draft.path(node))]
             sampling, prompt_length = self._request.sampling, self._request.prompt_length
             try:
                 law = row_law(sampling, self._rows, self.row(node), history, prompt_length, self._vocab_size)
