@@ -6,6 +6,7 @@ the drafted ancestors of the row, so a drafted row is treated exactly as plain d
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ from headstart.errors import InputError
 from headstart.grammar import Matcher
 from headstart.tally import Tally
 
-__all__ = ["Ban", "Bias", "Custom", "Force", "Grammatical", "MinTokens", "Penalties", "Processor"]
+__all__ = ["Ban", "Bias", "Custom", "Force", "Grammatical", "MinTokens", "Penalties", "Processor", "processed"]
 
 Logits = NDArray[np.float32]
 """A row's logits, shape (vocab,)."""
@@ -30,8 +31,33 @@ class Processor(Protocol):
     def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits: ...
 
 
+class Writer(ABC):
+    """A processor of our own: it can also ``write`` into logits that nobody else looks at."""
+
+    @abstractmethod
+    def write(self, logits: Logits, history: Sequence[int], prompt_length: int) -> None:
+        """Change the logits in place."""
+
+    def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
+        out: Logits = logits.copy()
+        self.write(out, history, prompt_length)
+        return out
+
+
+def processed(processors: Sequence[Processor], logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
+    """What is left of a row's logits after all processors, in order; copied once at most between those of the user."""
+    ours = False  # whether nobody else looks at these logits
+    for processor in processors:
+        if isinstance(processor, Writer):
+            logits, ours = logits if ours else logits.copy(), True
+            processor.write(logits, history, prompt_length)
+        else:
+            logits, ours = processor(logits, history, prompt_length), False
+    return logits
+
+
 @dataclass(frozen=True)
-class Penalties:
+class Penalties(Writer):
     """Make what was said less likely to be said again.
 
     Parameters
@@ -47,7 +73,8 @@ class Penalties:
     presence: float = 0.0
     frequency: float = 0.0
 
-    def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
+    def write(self, logits: Logits, history: Sequence[int], prompt_length: int) -> None:
+        """Change the logits in place."""
         self._tally.read(history, prompt_length)
         ids, counts = self._tally.ids, self._tally.said
         values = logits[ids]
@@ -57,9 +84,7 @@ class Penalties:
         if self.presence or self.frequency:
             said = counts > 0
             values[said] -= (self.presence + self.frequency * counts[said]).astype(np.float32)
-        out: Logits = logits.copy()
-        out[ids] = values
-        return out
+        logits[ids] = values
 
     @cached_property
     def _tally(self) -> Tally:
@@ -67,16 +92,15 @@ class Penalties:
 
 
 @dataclass(frozen=True)
-class Bias:
+class Bias(Writer):
     """Add to the logits of some tokens."""
 
     biases: Mapping[int, float]
 
-    def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
+    def write(self, logits: Logits, history: Sequence[int], prompt_length: int) -> None:
+        """Change the logits in place."""
         ids, values = self._arrays
-        out: Logits = logits.copy()
-        out[ids] += values
-        return out
+        logits[ids] += values
 
     @cached_property
     def _arrays(self) -> tuple[NDArray[np.int64], Logits]:
@@ -84,54 +108,54 @@ class Bias:
 
 
 @dataclass(frozen=True)
-class Ban:
+class Ban(Writer):
     """Never let these tokens follow."""
 
     tokens: tuple[int, ...]
 
-    def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
-        out: Logits = logits.copy()
-        out[list(self.tokens)] = -np.inf
-        return out
+    def write(self, logits: Logits, history: Sequence[int], prompt_length: int) -> None:
+        """Change the logits in place."""
+        logits[list(self.tokens)] = -np.inf
 
 
 @dataclass(frozen=True)
-class MinTokens:
+class MinTokens(Writer):
     """Keep an answer from ending before it has ``count`` tokens."""
 
     count: int
     ends: tuple[int, ...]
 
-    def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
-        if len(history) - prompt_length >= self.count:
-            return logits
-        return Ban(self.ends)(logits, history, prompt_length)
+    def write(self, logits: Logits, history: Sequence[int], prompt_length: int) -> None:
+        """Change the logits in place."""
+        if len(history) - prompt_length < self.count:
+            logits[list(self.ends)] = -np.inf
 
 
 @dataclass(frozen=True)
-class Force:
+class Force(Writer):
     """Prescribe tokens at places of the output, counted from 0: no other may follow there, and this one only if it may."""
 
     tokens: Mapping[int, int]
 
-    def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
+    def write(self, logits: Logits, history: Sequence[int], prompt_length: int) -> None:
+        """Change the logits in place."""
         token = self.tokens.get(len(history) - prompt_length)
-        if token is None:
-            return logits
-        out = np.full_like(logits, -np.inf)
-        out[token] = logits[token]
-        return out
+        if token is not None:
+            kept = logits[token]
+            logits.fill(-np.inf)
+            logits[token] = kept
 
 
 @dataclass(frozen=True)
-class Grammatical:
+class Grammatical(Writer):
     """Allow what a grammar allows."""
 
     matcher: Matcher
 
-    def __call__(self, logits: Logits, history: Sequence[int], prompt_length: int) -> Logits:
+    def write(self, logits: Logits, history: Sequence[int], prompt_length: int) -> None:
+        """Change the logits in place."""
         allowed = self.matcher.allowed(history[prompt_length:])
-        return np.where(allowed, logits, np.float32(-np.inf))
+        np.copyto(logits, np.float32(-np.inf), where=~allowed)
 
 
 @dataclass(frozen=True)

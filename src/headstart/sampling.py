@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from headstart.errors import InputError
 from headstart.law import Law
-from headstart.processors import Processor
+from headstart.processors import Processor, processed
 from headstart.warp import warp
 
 __all__ = ["Sampling"]
@@ -89,8 +89,7 @@ class Sampling:
         NumericsError, DeadEndError
             If a logit is NaN, or none is left above -inf; says for which position of the text.
         """
-        for processor in self.processors:
-            logits = processor(logits, history, prompt_length)
+        logits = processed(self.processors, logits, history, prompt_length)
         row = len(history)
         return warp(logits, self.temperature, self.top_k, self.top_p, self.min_p, self.typical_p, row=row)
 
