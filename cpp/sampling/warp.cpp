@@ -131,6 +131,22 @@ class Part {
   std::vector<double> weights_;
 };
 
+// Ids of the logits above -inf, ascending, where they are few: what a grammar leaves, say.
+std::optional<std::vector<std::int64_t>> few_alive(const float* logits, std::size_t n, const SamplingKernels& kernels) {
+  if (n < kLong) return std::nullopt;
+  std::vector<std::int64_t> ids;
+  for (std::size_t begin = 0; begin < n; begin += kSpan) {
+    std::uint64_t groups = kernels.above(logits + begin, std::min(kSpan, n - begin), kNever);
+    for (; groups != 0; groups &= groups - 1) {
+      const std::size_t first = begin + kLanes * static_cast<std::size_t>(std::countr_zero(groups));
+      for (std::size_t i = first; i < std::min(n, first + kLanes); ++i)
+        if (logits[i] > kNever) ids.push_back(static_cast<std::int64_t>(i));
+    }
+    if (16 * ids.size() > n) return std::nullopt;
+  }
+  return ids;
+}
+
 // A law of what a cut leaves, by the places kept and where they are.
 template <class Id>
 RowLaw law_of(const std::vector<std::int64_t>& places, const double* weights, double min_p, Id id) {
@@ -192,26 +208,29 @@ RowLaw cut(const Row& row, const Filters& filters, const SamplingKernels& kernel
 }  // namespace
 
 RowLaw warp(const float* logits, std::size_t n, double top, const Filters& filters, const SamplingKernels& kernels) {
-  std::vector<std::int64_t> ids;
+  std::optional<std::vector<std::int64_t>> ids;  // of the few that are looked at; nothing if all are
   std::vector<float> few;
   Row row{logits, n, top};
-  const bool dense = filters.top_k <= 0 || static_cast<std::size_t>(filters.top_k) >= n;
-  if (!dense) {
+  if (filters.top_k > 0 && static_cast<std::size_t>(filters.top_k) < n) {
     ids = largest_ids(logits, n, static_cast<std::size_t>(filters.top_k), kernels);
-    std::erase_if(ids, [logits](std::int64_t id) { return logits[id] == kNever; });
-    for (const std::int64_t id : ids) few.push_back(logits[id]);
+    std::erase_if(*ids, [logits](std::int64_t id) { return logits[id] == kNever; });
+  } else {
+    ids = few_alive(logits, n, kernels);
+  }
+  if (ids) {
+    for (const std::int64_t id : *ids) few.push_back(logits[id]);
     row.logits = few.data(), row.n = few.size();
   }
   if (filters.top_p == 1.0 && filters.min_p == 0.0) {
     Weights weights(row.n);
     const double sum = kernels.weigh(row.logits, row.n, top, filters.inverse_temperature, weights.get());
     kernels.scale(weights.get(), row.n, 1.0 / sum);
-    return {std::move(ids), row.n, dense, std::move(weights)};
+    return {ids ? std::move(*ids) : std::vector<std::int64_t>(), row.n, !ids, std::move(weights)};
   }
   auto quick = filters.top_p < 1.0 ? short_nucleus(row, filters, kernels) : above_min_p(row, filters, kernels);
   RowLaw law = quick ? std::move(*quick) : cut(row, filters, kernels);
-  if (!dense)
-    for (std::int64_t& id : law.ids) id = ids[static_cast<std::size_t>(id)];
+  if (ids)
+    for (std::int64_t& id : law.ids) id = (*ids)[static_cast<std::size_t>(id)];
   kernels.scale(law.weights.get(), law.size, 1.0 / kernels.total(law.weights.get(), law.size));
   return law;
 }

@@ -20,6 +20,9 @@ from headstart.native import native
 
 __all__ = ["warp"]
 
+LONG = 4096
+"""Of a row of so many logits or more, few that are above minus infinity make a law on these few."""
+
 EDGES = 0x3FF0000000000000 - (np.arange(2048, dtype=np.uint64) << np.uint64(47))
 """Bits of 2048 numbers from 1 down to 2**-63, 32 to an octave: top-p sums weights down to one of these, then one by one."""
 
@@ -50,7 +53,7 @@ def warp(
     Returns
     -------
     Law
-        float64; on all ids where nothing is cut, otherwise on the kept ids.
+        float64; on all ids where nothing is cut, otherwise on those that are kept, or on the few above minus infinity.
 
     Raises
     ------
@@ -82,7 +85,7 @@ def _cut(
     if native is not None:
         weights, ids = native.warp(logits, top, inverse, min(top_k, len(logits)), top_p, min_p)
         return Law(weights, ids, len(logits))
-    ids = _largest(logits, top_k) if 0 < top_k < len(logits) else None
+    ids = _largest(logits, top_k) if 0 < top_k < len(logits) else _few_alive(logits)
     kept = logits if ids is None else logits[ids]
     with np.errstate(over="ignore"):
         scaled = (kept.astype(np.float64) - top) * inverse
@@ -115,6 +118,12 @@ def _largest(logits: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     above = np.flatnonzero(logits > edge)
     equal = np.flatnonzero(logits == edge)[: count - len(above)] if edge > -np.inf else above[:0]
     return np.sort(np.concatenate([above, equal])).astype(np.int64)
+
+
+def _few_alive(logits: NDArray[np.float32]) -> NDArray[np.int64] | None:
+    """Ids of the logits above minus infinity where, of a long row, they are a sixteenth at most: what a grammar leaves, say."""
+    alive = np.flatnonzero(logits > -np.inf)
+    return alive if len(logits) >= LONG and 16 * len(alive) <= len(logits) else None
 
 
 def _nucleus(logits: NDArray[np.float32], weights: NDArray[np.float64], top_p: float) -> NDArray[np.bool_]:
