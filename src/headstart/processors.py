@@ -19,7 +19,18 @@ from headstart.errors import InputError
 from headstart.grammar import Matcher
 from headstart.tally import Tally
 
-__all__ = ["Ban", "Bias", "Custom", "Force", "Grammatical", "MinTokens", "Penalties", "Processor", "processed"]
+__all__ = [
+    "Ban",
+    "Bias",
+    "Custom",
+    "Force",
+    "Grammatical",
+    "MinTokens",
+    "Penalties",
+    "Processor",
+    "Writer",
+    "processed",
+]
 
 Logits = NDArray[np.float32]
 """A row's logits, shape (vocab,)."""
