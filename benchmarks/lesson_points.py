@@ -128,7 +128,7 @@ def main() -> None:
         "sweeps": options.sweeps,
         "passes": passes(engine.model, options.sweeps),
         "points": points(engine, options.sweeps),
-        "rows": {"library": library_rows(), "engine": engine_rows(engine)},
+        "rows": {"numpy": numpy_rows(), "engine": engine_rows(engine)},
     }
     line = json.dumps(seen)
     options.out.write_text(line + "\n", encoding="utf-8")
@@ -188,8 +188,8 @@ def drafters(engine: Engine, plain: Mapping[str, Timed]) -> Iterator[tuple[str, 
         yield "code", Script(answer.tokens, chance, engine.model.vocab_size)
 
 
-def library_rows(count: int = 1500) -> dict[str, Any]:
-    """One row against five through a matrix library: rows of unit size whose bits change, how far, how many winners."""
+def numpy_rows(count: int = 1500) -> dict[str, Any]:
+    """One row against five through NumPy: rows of unit size whose bits change, how far, how many winners."""
     rng = np.random.default_rng(0)
     matrix = rng.standard_normal((256, 4096), dtype=np.float32) / 16
     rows = rng.standard_normal((count, 256), dtype=np.float32)

@@ -32,21 +32,30 @@ std::vector<std::int64_t> without(std::vector<std::int64_t> places, std::vector<
   return places;
 }
 
+// Calls use(first, end) for each group of kLanes places with a value above `floor`, ascending, until it returns false.
+template <class Value, class Above, class Use>
+void in_groups(const Value* values, std::size_t n, Value floor, Above above, Use use) {
+  for (std::size_t begin = 0; begin < n; begin += kSpan) {
+    std::uint64_t groups = above(values + begin, std::min(kSpan, n - begin), floor);
+    for (; groups != 0; groups &= groups - 1) {
+      const std::size_t first = begin + kLanes * static_cast<std::size_t>(std::countr_zero(groups));
+      if (!use(first, std::min(n, first + kLanes))) return;
+    }
+  }
+}
+
 // Places of weights above `floor`, ascending.
 std::vector<std::int64_t> places_above(const double* weights, std::size_t n, double floor,
                                        const SamplingKernels& kernels) {
   auto found = std::make_unique_for_overwrite<std::int64_t[]>(n);
   std::size_t count = 0;
-  for (std::size_t begin = 0; begin < n; begin += kSpan) {
-    std::uint64_t groups = kernels.weights_above(weights + begin, std::min(kSpan, n - begin), floor);
-    for (; groups != 0; groups &= groups - 1) {
-      const std::size_t first = begin + kLanes * static_cast<std::size_t>(std::countr_zero(groups));
-      for (std::size_t i = first; i < std::min(n, first + kLanes); ++i) {
-        found[count] = static_cast<std::int64_t>(i);
-        count += weights[i] > floor;
-      }
+  in_groups(weights, n, floor, kernels.weights_above, [&](std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end; ++i) {
+      found[count] = static_cast<std::int64_t>(i);
+      count += weights[i] > floor;
     }
-  }
+    return true;
+  });
   return {found.get(), found.get() + count};
 }
 
@@ -100,11 +109,10 @@ class Part {
  public:
   // Groups of which any token's `measure` is above `floor`.
   Part(const float* measure, std::size_t n, float floor, const SamplingKernels& kernels) {
-    for (std::size_t begin = 0; begin < n; begin += kSpan) {
-      std::uint64_t groups = kernels.above(measure + begin, std::min(kSpan, n - begin), floor);
-      for (; groups != 0; groups &= groups - 1)
-        begins_.push_back(begin + kLanes * static_cast<std::size_t>(std::countr_zero(groups)));
-    }
+    in_groups(measure, n, floor, kernels.above, [this](std::size_t first, std::size_t) {
+      begins_.push_back(first);
+      return true;
+    });
   }
 
   std::size_t size() const { return begins_.size() * kLanes; }
@@ -135,16 +143,12 @@ class Part {
 std::optional<std::vector<std::int64_t>> few_alive(const float* logits, std::size_t n, const SamplingKernels& kernels) {
   if (n < kLong) return std::nullopt;
   std::vector<std::int64_t> ids;
-  for (std::size_t begin = 0; begin < n; begin += kSpan) {
-    std::uint64_t groups = kernels.above(logits + begin, std::min(kSpan, n - begin), kNever);
-    for (; groups != 0; groups &= groups - 1) {
-      const std::size_t first = begin + kLanes * static_cast<std::size_t>(std::countr_zero(groups));
-      for (std::size_t i = first; i < std::min(n, first + kLanes); ++i)
-        if (logits[i] > kNever) ids.push_back(static_cast<std::int64_t>(i));
-    }
-    if (16 * ids.size() > n) return std::nullopt;
-  }
-  return ids;
+  in_groups(logits, n, kNever, kernels.above, [&ids, logits, n](std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end; ++i)
+      if (logits[i] > kNever) ids.push_back(static_cast<std::int64_t>(i));
+    return 16 * ids.size() <= n;
+  });
+  return 16 * ids.size() <= n ? std::optional(std::move(ids)) : std::nullopt;
 }
 
 // A law of what a cut leaves, by the places kept and where they are.

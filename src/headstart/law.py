@@ -24,6 +24,9 @@ Number = Any
 LANES = 16
 """Sums run in this many lanes: value i is added to lane i mod 16, then the lanes are added left to right."""
 
+LONG = 4096
+"""A row of so many logits or more is long: where few of them matter, only these are looked at closely."""
+
 
 def total(values: NDArray[Any]) -> Number:
     """Sum in lanes, which wide registers can do and every language can repeat; up to 16 values simply left to right.

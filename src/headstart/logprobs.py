@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.coins import LOG2_E, exp, log
-from headstart.law import total
+from headstart.law import LONG, total
 from headstart.native import native
 from headstart.protocols import Rows
 
 __all__ = ["Logprob", "likeliest", "logprob"]
-
-LONG = 4096
 
 POWERS = [np.float32(math.log(2) ** j / math.factorial(j)) for j in range(5, -1, -1)]
 """Taylor series of 2**r, highest power first."""

@@ -15,13 +15,10 @@ from numpy.typing import NDArray
 
 from headstart.coins import exp, log
 from headstart.errors import DeadEndError, HeadstartError, NumericsError
-from headstart.law import Law, total
+from headstart.law import LONG, Law, total
 from headstart.native import native
 
 __all__ = ["warp"]
-
-LONG = 4096
-"""Of a row of so many logits or more, few that are above minus infinity make a law on these few."""
 
 EDGES = 0x3FF0000000000000 - (np.arange(2048, dtype=np.uint64) << np.uint64(47))
 """Bits of 2048 numbers from 1 down to 2**-63, 32 to an octave: top-p sums weights down to one of these, then one by one."""

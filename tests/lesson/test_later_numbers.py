@@ -129,13 +129,9 @@ def test_the_formula_holds_for_what_was_measured() -> None:
 
 
 def test_what_was_recorded_comes_out_again() -> None:
-    """Acceptance and tokens per pass of one recorded point, by the engine as it is now, where the arithmetic is the same."""
+    """Acceptance and tokens per pass of one recorded point, by the engine as it is now, on any instruction set."""
     seen = recorded("points")
     model = load_backend(smollm())
-    if model.numerics_id not in seen["machine"]:
-        pytest.skip(
-            f"the points were recorded with {seen['machine']}, and this machine computes with {model.numerics_id}"
-        )
     wanted = next(p for p in seen["points"] if (p["drafter"], p["task"], p["length"]) == ("lookup", "copy", 4))
     run = RUNS["copy"]
     result = Engine(model, tokenizer=smollm().tokenizer, chat_template=smollm().chat_template).generate(
@@ -212,7 +208,7 @@ def test_shorter_numbers_flip_more_often(reader: Reader) -> None:
 def test_rows_are_as_recorded_and_ours_keep_their_bits(reader: Reader) -> None:
     rows = recorded("points")["rows"]
     assert rows["engine"]["differ"] == 0
-    assert rows["library"]["differ"] == rows["library"]["rows"] == 1500
+    assert rows["numpy"]["differ"] == rows["numpy"]["rows"] == 1500
     reader.open("float?guess=2")
     reader.browser.until("document.querySelectorAll('.fig')[2].innerText.includes('/')")
     shown = [text.replace(" ", "").replace("\u2009", "") for text in reader.texts(".row.wide output")]

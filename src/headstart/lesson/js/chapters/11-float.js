@@ -99,12 +99,12 @@ function often(root, ctx) {
 /** The third figure: one row against five, measured. */
 function measured(root) {
   const fig = figure(root, 'float.rows', 'trace');
-  const list = { library: gauge('float.theirs', 'rejected'), engine: gauge('float.engine', 'accepted') };
+  const list = { numpy: gauge('float.theirs', 'rejected'), engine: gauge('float.engine', 'accepted') };
   const facts = h('p', { class: 'note' });
-  fig.stage.append(list.library.root, list.engine.root, facts);
+  fig.stage.append(list.numpy.root, list.engine.root, facts);
   loadJson('points').then(({ rows, model, machine }) => {
     for (const who of Object.keys(list)) list[who].update(rows[who].differ / rows[who].rows, `${rows[who].differ}/${rows[who].rows}`);
-    const { library, shape, largest, flips } = rows.library;
+    const { library, shape, largest, flips } = rows.numpy;
     say(facts, 'float.facts', { library, shape: shape.join(' × '), largest, flips, model, machine });
   });
 }
