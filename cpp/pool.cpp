@@ -3,6 +3,10 @@
 #include <cassert>
 #include <chrono>
 
+#ifdef __linux__
+#include <sched.h>
+#endif
+
 namespace headstart {
 namespace {
 
@@ -33,6 +37,26 @@ bool wait(const Ready& ready, std::chrono::nanoseconds limit) {
     std::this_thread::yield();
   }
   return true;
+}
+
+// The core that the calling thread runs on; -1 where the system does not say.
+int core() {
+#ifdef __linux__
+  return sched_getcpu();
+#else
+  return -1;
+#endif
+}
+
+// Moves the calling thread to another of the cores that it may use, if there is one.
+void leave(int core) {
+#ifdef __linux__
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  cpu_set_t others = allowed;
+  CPU_CLR(core, &others);
+  if (sched_setaffinity(0, sizeof(others), &others) == 0) sched_setaffinity(0, sizeof(allowed), &allowed);
+#endif
 }
 
 }  // namespace
@@ -86,6 +110,7 @@ void Pool::run(std::int64_t units, Call call, const void* work) {
   for (int thread = 0; thread < threads_; ++thread)
     stretches_[thread].units.store(stretch(units * thread / threads_, units * (thread + 1) / threads_));
   if (sleepers_.load() > 0) {
+    caller_core_.store(core(), std::memory_order_relaxed);
     ++bell_;
     bell_.notify_all();
   }
@@ -123,6 +148,9 @@ void Pool::rest(int thread) {
   ++sleepers_;
   if (stretches_[thread].empty() && !stopping_) bell_.wait(bell);
   --sleepers_;
+  // A virtual machine's system takes a halted core for a busy one, and wakes threads on the core of whoever rings; it
+  // moves them at its next ticks, some passes later.
+  if (const int here = core(); here >= 0 && here == caller_core_.load(std::memory_order_relaxed)) leave(here);
 }
 
 }  // namespace headstart

@@ -61,6 +61,7 @@ class Pool {
   alignas(64) std::atomic<std::int64_t> done_ = 0;  // units done by helpers
   alignas(64) std::atomic<std::uint32_t> bell_ = 0;
   std::atomic<int> sleepers_ = 0;
+  std::atomic<int> caller_core_ = -1;  // when the bell rang
   std::atomic<bool> stopping_ = false;
   std::vector<std::thread> helpers_;
 };

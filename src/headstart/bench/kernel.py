@@ -1,7 +1,8 @@
 """``headstart bench kernel``: the memory's bandwidth, then what a pass costs: by rows, by context, by format, by shape.
 
-All cells of a comparison are timed in one interleaved run, each as the median of its rounds. A pass is one of
-verification: every row asks for logits. Knows nothing of drafting.
+All cells of a comparison are timed in one interleaved run, each as the median of its rounds, and the bandwidth with
+them, since on a shared machine it comes and goes. A pass is one of verification: every row asks for logits. Knows nothing
+of drafting.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ __all__ = ["Cell", "KernelOptions", "Report", "bandwidth", "machine", "main", "r
 
 PEERS = ("llama.cpp",)
 PAUSE_S = 0.03  # lets the threads of the subject before fall asleep
+WARM_S = 0.01  # the clock takes some passes to rise after a pause
 
 
 @dataclass(frozen=True)
@@ -78,8 +80,8 @@ class Report:
     """Seconds by cell, and what is known of subjects and machine."""
 
     options: KernelOptions
-    bandwidth_gb_s: float
     seconds: dict[Cell, list[float]] = field(default_factory=dict)
+    bandwidths: dict[str, list[float]] = field(default_factory=dict)  # gigabytes a second while a subject was timed
     weight_bytes: dict[str, int] = field(default_factory=dict)
     cache_bytes_per_token: float = 0.0
     about_peer: Mapping[str, Any] | None = None
@@ -87,6 +89,10 @@ class Report:
     def ms(self, subject: str, context: int, rows: int) -> float:
         """Median milliseconds of a cell."""
         return round(1000 * median(self.seconds[Cell(subject, context, rows)]), 4)
+
+    def bandwidth_gb_s(self, subject: str = "headstart") -> float:
+        """Median of the readings among the cells of ``subject``."""
+        return median(self.bandwidths[subject])
 
     def curve(self, subject: str, context: int) -> dict[str, float]:
         """Milliseconds by number of rows."""
@@ -128,21 +134,20 @@ def run(options: KernelOptions, *, say: Callable[[str], None] = lambda _: None) 
     """
     threads = options.threads or default_threads()
     locate(options.model)
-    report = Report(options, bandwidth(threads))
-    say(f"memory: {report.bandwidth_gb_s:.1f} GB/s read by {threads} threads")
+    report = Report(options)
+    say(f"memory: {bandwidth(threads):.1f} GB/s read by {threads} threads")
     say(f"timing {options.model}{f' against {options.peer}' if options.peer else ''}, {options.rounds} rounds")
     _time_file(options, threads, report)
     for name, weights in _synthetic_models(options):
         say(f"timing {name}")
         _time_synthetic(name, weights(), options, threads, report)
-    report.bandwidth_gb_s = max(report.bandwidth_gb_s, bandwidth(threads))  # others may have been reading before
     return report
 
 
 def bandwidth(threads: int) -> float:
-    """Gigabytes a second that this machine reads from memory, the best of some rounds."""
+    """Gigabytes a second that this machine reads from memory, the best of three times."""
     size = 512 << 20
-    return size / min(_native.time_reading(size, threads, 7)) / 1e9
+    return size / min(_native.time_reading(size, threads, 3)) / 1e9
 
 
 def machine() -> dict[str, Any]:
@@ -176,7 +181,7 @@ def _time_file(options: KernelOptions, threads: int, report: Report) -> None:
     report.cache_bytes_per_token = 4 * config.layer_count * config.kv_head_count * config.head_size
     cells = [Cell(s, context, rows) for context in options.contexts for rows in options.rows for s in subjects]
     cells += [Cell(s, options.prefill, 0) for s in subjects]
-    _time(subjects, cells, options.rounds, report)
+    _time(subjects, cells, options.rounds, threads, report)
 
 
 def _path(model: str) -> Path:
@@ -204,7 +209,7 @@ def _time_synthetic(name: str, weights: Weights, options: KernelOptions, threads
     own = Native(weights, threads=threads, context=options.contexts[0] + max(*options.rows, options.prefill) + 1)
     report.weight_bytes[name] = _bytes_read(weights, own)
     cells = [Cell(name, options.contexts[0], rows) for rows in options.rows if rows in (1, 2, 4, 8, 16)]
-    _time({name: own}, [*cells, Cell(name, options.prefill, 0)], min(options.rounds, 7), report)
+    _time({name: own}, [*cells, Cell(name, options.prefill, 0)], min(options.rounds, 7), threads, report)
 
 
 def _bytes_read(weights: Weights, own: Native) -> int:
@@ -212,21 +217,32 @@ def _bytes_read(weights: Weights, own: Native) -> int:
     return own.model.weight_bytes - (weights.tensors["embed"].data.nbytes if "head" in weights.tensors else 0)
 
 
-def _time(subjects: Mapping[str, Subject], cells: Sequence[Cell], rounds: int, report: Report) -> None:
-    """Every cell once a round; the first pass after another subject's is not counted."""
+def _time(subjects: Mapping[str, Subject], cells: Sequence[Cell], rounds: int, threads: int, report: Report) -> None:
+    """Every cell once a round, after uncounted passes of its own, and the bandwidth before the cells of each context."""
+    bandwidths = report.bandwidths.setdefault(cells[0].subject, [])
     try:
         for cell in cells:  # caches are filled here
             _seconds(subjects[cell.subject], cell)
         for _ in range(rounds):
+            context = -1
             for cell in cells:
+                if cell.context != context:
+                    bandwidths.append(bandwidth(threads))
+                    context = cell.context
                 if len(subjects) > 1:
                     time.sleep(PAUSE_S)
                 if cell.rows:
-                    subjects[cell.subject].time_pass(cell.context, 1)
+                    _warm_up(subjects[cell.subject], cell)
                 report.seconds.setdefault(cell, []).append(_seconds(subjects[cell.subject], cell))
     finally:
         for subject in subjects.values():
             subject.close()
+
+
+def _warm_up(subject: Subject, cell: Cell) -> None:
+    start = time.perf_counter()
+    while time.perf_counter() - start < WARM_S:
+        _seconds(subject, cell)
 
 
 def _seconds(subject: Subject, cell: Cell) -> float:

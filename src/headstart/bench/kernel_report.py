@@ -18,7 +18,7 @@ def as_object(report: Report) -> dict[str, Any]:
     options = report.options
     first = options.contexts[0]
     return {
-        "bandwidth_gb_s": round(report.bandwidth_gb_s, 2),
+        "bandwidth_gb_s": round(report.bandwidth_gb_s(), 2),
         "curve": report.curve("headstart", first),
         "curve_quartiles": report.spread("headstart", first),
         "contexts": {str(c): report.curve("headstart", c) for c in options.contexts},
@@ -47,7 +47,7 @@ def ratios(report: Report) -> dict[str, float]:
         for context in longer:
             if Cell("headstart", context, rows) in report.seconds and Cell("headstart", first, rows) in report.seconds:
                 added = report.ms("headstart", context, rows) - report.ms("headstart", first, rows)
-                ceiling = (context - first) * report.cache_bytes_per_token / report.bandwidth_gb_s / 1e6
+                ceiling = (context - first) * report.cache_bytes_per_token / report.bandwidth_gb_s() / 1e6
                 found[f"added from {first} to {context}, {rows} rows / cache bytes at bandwidth"] = added / ceiling
     for subject in _subjects(report):
         if subject == "headstart":
@@ -80,7 +80,8 @@ def tables(report: Report) -> Iterator[str]:
     yield f"\nprefill of {options.prefill} tokens, tokens a second"
     for subject in _subjects(report):
         yield f"  {subject:32} {_prefill(report, subject)['tokens_per_s']:8.0f}"
-    yield f"\nshare of the bandwidth that one row reads at, after {options.contexts[0]} tokens"
+    rate = f"{report.bandwidth_gb_s():.1f} GB/s meanwhile"
+    yield f"\nshare of the bandwidth ({rate}) that one row reads at, after {options.contexts[0]} tokens"
     for subject in report.weight_bytes:
         costs = " ".join(f"{rows}: {ms:.2f}" for rows, ms in report.curve(subject, options.contexts[0]).items())
         yield f"  {subject:36} {_share(report, subject):5.0%}   {costs if subject != 'headstart' else ''}"
@@ -127,7 +128,7 @@ def _share(report: Report, subject: str) -> float:
     if cell not in report.seconds:
         return 0.0
     read = report.weight_bytes[subject] + (context * report.cache_bytes_per_token if subject == "headstart" else 0)
-    return round(read / median(report.seconds[cell]) / 1e9 / report.bandwidth_gb_s, 3)
+    return round(read / median(report.seconds[cell]) / 1e9 / report.bandwidth_gb_s(subject), 3)
 
 
 def _line(name: str, cells: object) -> str:

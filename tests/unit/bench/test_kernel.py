@@ -46,6 +46,7 @@ def test_every_cell_is_timed_every_round(options: dict[str, Any]) -> None:
     cells = {Cell("headstart", context, rows) for context in (10, 40) for rows in (1, 4, 8)}
     assert set(report.seconds) == cells | {Cell("headstart", 20, 0)}
     assert all(len(seconds) == 3 and min(seconds) > 0 for seconds in report.seconds.values())
+    assert len(report.bandwidths["headstart"]) == 3 * 3  # before each context and the prompt, every round
     assert report.cache_bytes_per_token == 2 * 2 * 2 * 2 * 16  # keys and values, half precision, layers, kv heads
 
 
@@ -63,7 +64,8 @@ def test_the_last_line_is_json(options: dict[str, Any], capsys: pytest.CaptureFi
 
 
 def test_ratios_are_of_medians() -> None:
-    report = kernel.Report(KernelOptions(contexts=(200, 1200)), bandwidth_gb_s=10, cache_bytes_per_token=20_000)
+    report = kernel.Report(KernelOptions(contexts=(200, 1200)), cache_bytes_per_token=20_000)
+    report.bandwidths = {"headstart": [30, 10, 5]}
     report.seconds = {
         Cell("headstart", 200, 1): [0.003, 0.001, 0.002],
         Cell("headstart", 200, 4): [0.003] * 3,
