@@ -7,8 +7,6 @@
 namespace headstart {
 namespace {
 
-constexpr int kRowsAhead = 4;  // rows whose numbers, written by other threads, are asked for before their turn
-
 template <class Number>
 void store_key(const CacheShape& shape, std::byte* keys, int slot, const Number* key) {
   Number* out = reinterpret_cast<Number*>(keys) + shape.key_index(slot);
@@ -24,31 +22,20 @@ void store_value(const CacheShape& shape, std::byte* values, int slot, const Num
 
 }  // namespace
 
-// Queries, keys and values of one kv head, for rows [begin, end): norms, rotation, storage. Biases have been added.
-void Runner::project(int index, int head, int begin, int end, Thread& thread) {
+// Whole heads of queries, keys or values, just multiplied: norms, rotation, storage.
+void Runner::project(int index, const Fan::Unit& unit, Thread& thread) {
   const Layer& layer = network_.layers[index];
+  const auto& parts = layer.qkv.parts();
+  const bool keys = unit.part == &parts[1], values = unit.part == &parts[2];
   const int size = shape_.head_size, stride = layer.qkv.outputs();
-  const int keys = layer.qkv.parts()[1].first, values = layer.qkv.parts()[2].first;
-  const auto fetch_row = [&](int row) {
-    const float* x = qkv_.data() + static_cast<std::size_t>(row) * stride;
-    fetch(x + head * group_size_ * size, group_size_ * size * sizeof(float));
-    fetch(x + keys + head * size, size * sizeof(float));
-    fetch(x + values + head * size, size * sizeof(float));
-  };
-  for (int row = begin; row < std::min(begin + kRowsAhead, end); ++row) fetch_row(row);
-  for (int row = begin; row < end; ++row) {
-    if (row + kRowsAhead < end) fetch_row(row + kRowsAhead);
-    float* x = qkv_.data() + static_cast<std::size_t>(row) * stride;
-    float* q = x + head * group_size_ * size;
-    float* k = x + keys + head * size;
-    float* v = x + values + head * size;
-    check(q, group_size_ * size, row);
-    check(k, size, row);
-    check(v, size, row);
-    const int position = (*rows_)[first_ + row].position;
-    for (int h = 0; h < group_size_; ++h) turn(layer.q_norm, q + h * size, position, thread);
-    turn(layer.k_norm, k, position, thread);
-    store_pair(index, head, row, k, v, thread);
+  for (int row = 0; row < count_; ++row) {
+    const Row& r = (*rows_)[first_ + row];
+    float* x = qkv_.data() + static_cast<std::size_t>(row) * stride + unit.part->first;
+    check(x + unit.begin, static_cast<int>(unit.end - unit.begin), row);
+    for (int first = static_cast<int>(unit.begin); first < unit.end; first += size) {
+      if (!values) turn(keys ? layer.k_norm : layer.q_norm, x + first, r.position, thread);
+      if (keys || values) store(index, first / size, keys, row, x + first, thread);
+    }
   }
 }
 
@@ -63,22 +50,23 @@ void Runner::turn(const Vector& norm, float* head, int position, Thread& thread)
   rope_.turn(head, position);
 }
 
-void Runner::store_pair(int index, int head, int row, const float* k, const float* v, Thread& thread) {
+// A key, or else a value, into its slot.
+void Runner::store(int index, int head, bool key, int row, const float* x, Thread& thread) {
   const CacheShape& shape = cache_.shape();
   const Row& r = (*rows_)[first_ + row];
   std::byte* keys = r.sequence->pages[r.slot / kPage].get() + shape.offset(index, head);
   std::byte* values = keys + shape.key_bytes();
-  if (!shape.half) {
-    store_key(shape, keys, r.slot, k);
-    store_value(shape, values, r.slot, v);
-    return;
-  }
+  const auto place = [&](const auto* numbers) {
+    if (key) {
+      store_key(shape, keys, r.slot, numbers);
+    } else {
+      store_value(shape, values, r.slot, numbers);
+    }
+  };
+  if (!shape.half) return place(x);
   auto* half = reinterpret_cast<std::uint16_t*>(thread.vector.data());
-  bool fit = vectors_.to_half(k, shape.head_size, half);
-  store_key(shape, keys, r.slot, half);
-  fit &= vectors_.to_half(v, shape.head_size, half);
-  store_value(shape, values, r.slot, half);
-  if (!fit) bad_[first_ + row] = true;
+  if (!vectors_.to_half(x, shape.head_size, half)) bad_[first_ + row] = true;
+  place(half);
 }
 
 int Runner::piece_heads(int piece) const {

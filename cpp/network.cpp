@@ -136,7 +136,8 @@ Layer load_layer(const Loader& loader, const Shape& s, int index, int threads) {
   loader.add(layer.gate_up, prefix + "gate", s.intermediate_size, s.hidden_size);
   loader.add(layer.gate_up, prefix + "up", s.intermediate_size, s.hidden_size);
   loader.add(layer.down, prefix + "down", s.hidden_size, s.intermediate_size);
-  for (Fan* fan : {&layer.qkv, &layer.o, &layer.down}) fan->cut(threads);
+  layer.qkv.cut(threads, s.head_size);  // its units turn and store whole heads
+  for (Fan* fan : {&layer.o, &layer.down}) fan->cut(threads);
   layer.gate_up.cut(threads, kPreparedTogether);  // its units prepare what `down` reads
   return layer;
 }

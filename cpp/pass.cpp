@@ -7,7 +7,6 @@ namespace headstart {
 namespace {
 
 constexpr int kBand = 256;     // rows that go through the layers together; more take turns
-constexpr int kRowBlock = 16;  // rows of a prompt that one thread projects
 constexpr std::size_t kFetched = 32 * 1024;  // bytes that a thread asks for before it begins
 
 }  // namespace
@@ -161,13 +160,11 @@ void Runner::multiply(const Fan& fan, float* out) {
 
 void Runner::attention(int index) {
   const Layer& layer = network_.layers[index];
-  multiply(layer.qkv, qkv_.data());
-  // By heads, and for rows whose keys share no lines, so that threads do not write to the same ones.
-  const int blocks = (count_ + kRowBlock - 1) / kRowBlock;
-  pool_.each(shape_.kv_head_count * blocks, [&](std::int64_t unit, int thread) {
-    const int head = static_cast<int>(unit) / blocks, begin = static_cast<int>(unit) % blocks * kRowBlock;
-    project(index, head, begin, std::min(begin + kRowBlock, count_), threads_[thread]);
-  });
+  each_unit(layer.qkv, static_cast<std::int64_t>(layer.qkv.units().size()), count_,
+            [&](const Fan::Unit& unit, Thread& thread) {
+              layer.qkv.multiply(unit, prepared_.data(), count_, qkv_.data() + unit.part->first, layer.qkv.outputs());
+              project(index, unit, thread);
+            });
   cut_attention(index);
   pool_.each(static_cast<std::int64_t>(units_.size()), [&](std::int64_t unit, int thread) {
     attend(index, units_[unit], threads_[thread]);

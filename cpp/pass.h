@@ -90,9 +90,9 @@ class Runner {
   void score(const std::vector<int>& wanted);
 
   void attention(int index);
-  void project(int index, int head, int begin, int end, Thread& thread);
+  void project(int index, const Fan::Unit& unit, Thread& thread);
   void turn(const Vector& norm, float* head, int position, Thread& thread);
-  void store_pair(int index, int head, int row, const float* k, const float* v, Thread& thread);
+  void store(int index, int head, bool key, int row, const float* x, Thread& thread);
   void cut_attention(int index);
   void attend(int index, const Unit& unit, Thread& thread);
   const float* queries(int index, const Unit& unit, Thread& thread) const;

@@ -61,13 +61,13 @@ void leave(int core) {
 
 }  // namespace
 
-bool Pool::Stretch::empty() const {
-  const std::uint64_t now = units.load();
+bool Pool::Desk::empty() const {
+  const std::uint64_t now = units.load(std::memory_order_relaxed);
   return now >> 32 >= (now & 0xffffffff);
 }
 
 // -1: there is none left.
-std::int64_t Pool::Stretch::take_first() {
+std::int64_t Pool::Desk::take_first() {
   std::uint64_t now = units.load(std::memory_order_relaxed);
   do {
     if (now >> 32 >= (now & 0xffffffff)) return -1;
@@ -75,7 +75,7 @@ std::int64_t Pool::Stretch::take_first() {
   return static_cast<std::int64_t>(now >> 32);
 }
 
-std::int64_t Pool::Stretch::take_last() {
+std::int64_t Pool::Desk::take_last() {
   std::uint64_t now = units.load(std::memory_order_relaxed);
   do {
     if (now >> 32 >= (now & 0xffffffff)) return -1;
@@ -83,7 +83,7 @@ std::int64_t Pool::Stretch::take_last() {
   return static_cast<std::int64_t>(now & 0xffffffff) - 1;
 }
 
-Pool::Pool(int threads) : threads_(threads), stretches_(new Stretch[threads]) {
+Pool::Pool(int threads) : threads_(threads), desks_(new Desk[threads]), tallies_(new Tally[threads]) {
   try {
     for (int thread = 1; thread < threads; ++thread) helpers_.emplace_back([this, thread] { help(thread); });
   } catch (...) {
@@ -103,50 +103,62 @@ void Pool::stop() {
 
 void Pool::run(std::int64_t units, Call call, const void* work) {
   assert(units < kMost && "a step of a pass has fewer units than a stretch can name");
-  call_ = call;
-  work_ = work;
-  done_.store(0, std::memory_order_relaxed);
-  // Sequentially consistent, like the counter of sleepers: either we see a sleeper, or it sees its units.
+  for (int thread = 0; thread < threads_; ++thread) {
+    desks_[thread].call = call;
+    desks_[thread].work = work;
+  }
+  // Nothing here waits for another core's memory: that takes longer than many a unit. So a helper that falls asleep now
+  // may miss this step, whose units then go to others. Our first unit is nobody else's.
+  const std::int64_t others = units - 1;
   for (int thread = 0; thread < threads_; ++thread)
-    stretches_[thread].units.store(stretch(units * thread / threads_, units * (thread + 1) / threads_));
-  if (sleepers_.load() > 0) {
+    desks_[thread].units.store(stretch(1 + others * thread / threads_, 1 + others * (thread + 1) / threads_),
+                               std::memory_order_release);
+  if (sleepers_.load(std::memory_order_relaxed) > 0) {
     caller_core_.store(core(), std::memory_order_relaxed);
     ++bell_;
     bell_.notify_all();
   }
-  const std::int64_t ours = work_off(0);
-  wait([&] { return ours + done_.load(std::memory_order_acquire) == units; }, std::chrono::nanoseconds::max());
+  call(work, 0, 0);
+  helped_ += others - work_off(0, desks_[0], &Desk::take_first) - steal(0);
+  const auto done = [&] {
+    std::int64_t sum = 0;
+    for (int thread = 1; thread < threads_; ++thread) sum += tallies_[thread].units.load(std::memory_order_acquire);
+    return sum == helped_;
+  };
+  wait(done, std::chrono::nanoseconds::max());
 }
 
-// Does units until nobody has one left; returns how many. A unit taken belongs to the step that is going on: it cannot
-// end before that unit is done.
-std::int64_t Pool::work_off(int thread) {
+// Does the units of a desk until there is none left; returns how many. A unit taken belongs to the step that is going
+// on: it cannot end before that unit is done.
+std::int64_t Pool::work_off(int thread, Desk& desk, std::int64_t (Desk::*take)()) {
   std::int64_t count = 0;
-  const auto work = [&](std::int64_t unit) {
-    if (unit < 0) return false;
-    call_(work_, unit, thread);
-    ++count;
-    return true;
-  };
-  while (work(stretches_[thread].take_first())) {
-  }
+  for (std::int64_t unit; (unit = (desk.*take)()) >= 0; ++count) desks_[thread].call(desks_[thread].work, unit, thread);
+  return count;
+}
+
+std::int64_t Pool::steal(int thread) {
+  std::int64_t count = 0;
   for (int other = 1; other < threads_; ++other)
-    while (work(stretches_[(thread + other) % threads_].take_last())) {
-    }
+    count += work_off(thread, desks_[(thread + other) % threads_], &Desk::take_last);
   return count;
 }
 
 void Pool::help(int thread) {
+  std::atomic<std::int64_t>& done = tallies_[thread].units;
+  const auto count = [&](std::int64_t units) {  // nobody else writes there
+    if (units > 0) done.store(done.load(std::memory_order_relaxed) + units, std::memory_order_release);
+  };
   while (!stopping_) {
-    if (const std::int64_t count = work_off(thread)) done_.fetch_add(count, std::memory_order_release);
-    if (!wait([&] { return !stretches_[thread].empty() || stopping_; }, kYields)) rest(thread);
+    count(work_off(thread, desks_[thread], &Desk::take_first));
+    count(steal(thread));
+    if (!wait([&] { return !desks_[thread].empty() || stopping_; }, kYields)) rest(thread);
   }
 }
 
 void Pool::rest(int thread) {
   const std::uint32_t bell = bell_.load();
   ++sleepers_;
-  if (stretches_[thread].empty() && !stopping_) bell_.wait(bell);
+  if (desks_[thread].empty() && !stopping_) bell_.wait(bell);
   --sleepers_;
   // A virtual machine's system takes a halted core for a busy one, and wakes threads on the core of whoever rings; it
   // moves them at its next ticks, some passes later.

@@ -38,27 +38,32 @@ class Pool {
  private:
   using Call = void (*)(const void*, std::int64_t, int);
 
-  // The units of one thread that nobody has begun: begin << 32 | end.
-  struct alignas(64) Stretch {
-    std::atomic<std::uint64_t> units = 0;
+  // A thread's own line of memory: what it is told comes in one piece.
+  struct alignas(64) Desk {
+    std::atomic<std::uint64_t> units = 0;  // that nobody has begun: begin << 32 | end
+    // May change only while every unit has been done.
+    Call call = nullptr;
+    const void* work = nullptr;
 
     bool empty() const;
     std::int64_t take_first();
     std::int64_t take_last();
   };
+  struct alignas(64) Tally {
+    std::atomic<std::int64_t> units = 0;  // that a helper has done, ever
+  };
 
   void run(std::int64_t units, Call call, const void* work);
-  std::int64_t work_off(int thread);
+  std::int64_t work_off(int thread, Desk& desk, std::int64_t (Desk::*take)());
+  std::int64_t steal(int thread);
   void help(int thread);
   void rest(int thread);
   void stop();
 
   const int threads_;
-  std::unique_ptr<Stretch[]> stretches_;
-  // May change only while every unit has been done.
-  alignas(64) Call call_ = nullptr;
-  const void* work_ = nullptr;
-  alignas(64) std::atomic<std::int64_t> done_ = 0;  // units done by helpers
+  std::unique_ptr<Desk[]> desks_;
+  std::unique_ptr<Tally[]> tallies_;
+  std::int64_t helped_ = 0;  // units that helpers have done in all steps before
   alignas(64) std::atomic<std::uint32_t> bell_ = 0;
   std::atomic<int> sleepers_ = 0;
   std::atomic<int> caller_core_ = -1;  // when the bell rang

@@ -29,23 +29,35 @@ struct Avx512 {
 
   template <int bits>
   static constexpr bool signed_codes = false;
+  // Rows go through the quads of a block in step, some at a time: the sum of one row alone is a chain of dependent
+  // instructions, and a processor does not look far enough ahead to overlap enough of them (docs/LOG.md).
   template <int bits, int parts, int rows, class Use>
   static void dots(const std::uint8_t* lines, const std::uint8_t* x, std::size_t stride, Use use) {
-    dots_by_row<Avx512, bits, parts, rows>(lines, x, stride, use);
-  }
-  // Sum over `quads` quads of code * x. In assembly, because GCC loads every quad of x by an instruction of its own, which
-  // is slower; x as a memory operand would make it spill the sums (docs/LOG.md). Whoever calls has long written x.
-  template <int bits, int quads>
-  static Ints dot(const Bytes* codes, const std::int8_t* x) {
-    Ints sum = _mm512_setzero_si512();
-    each<quads / 4>([&](auto i) {
-      asm("vpdpbusd %c6(%5)%{1to16%}, %1, %0\n\t"
-          "vpdpbusd %c6+4(%5)%{1to16%}, %2, %0\n\t"
-          "vpdpbusd %c6+8(%5)%{1to16%}, %3, %0\n\t"
-          "vpdpbusd %c6+12(%5)%{1to16%}, %4, %0"
-          : "+&v"(sum)
-          : "v"(codes[4 * i]), "v"(codes[4 * i + 1]), "v"(codes[4 * i + 2]), "v"(codes[4 * i + 3]), "r"(x), "i"(16 * i));
+    constexpr int quads = 8 / parts, most = 4;
+    Bytes codes[8];
+    each<8>([&](auto j) { codes[j] = quad<Avx512, bits, j>(lines); });
+    each<(rows + most - 1) / most>([&](auto turn) {
+      constexpr int first = turn * most, count = std::min(most, rows - first);
+      const std::int8_t* of_row[count];
+      Ints sums[parts][count];
+      each<count>([&](auto r) { of_row[r] = activations<Avx512>(x, stride, first + r).codes; });
+      each<parts>([&](auto part) {
+        each<count>([&](auto r) { sums[part][r] = _mm512_setzero_si512(); });
+        each<quads>([&](auto j) {
+          constexpr int at = part * quads + j;
+          each<count>([&](auto r) { sums[part][r] = add_quad<at>(sums[part][r], codes[at], of_row[r]); });
+        });
+      });
+      each<count>([&](auto r) {
+        use(std::integral_constant<int, first + r>(), sums[0][r], sums[parts - 1][r]);
+      });
     });
+  }
+  // sum += code * x of one quad. In assembly, because GCC loads the quad of x by an instruction of its own, which is
+  // slower; x as a memory operand would make it spill the sums (docs/LOG.md). Whoever calls has long written x.
+  template <int j>
+  static Ints add_quad(Ints sum, Bytes code, const std::int8_t* x) {
+    asm volatile("vpdpbusd %c3(%2)%{1to16%}, %1, %0" : "+v"(sum) : "v"(code), "r"(x), "i"(4 * j));
     return sum;
   }
 

@@ -7,6 +7,10 @@
 #include <stdexcept>
 #include <thread>
 
+#ifdef __linux__
+#include <sched.h>
+#endif
+
 #include "../model.h"
 #include "check.h"
 
@@ -304,14 +308,24 @@ void damaged() {
   refused([&] { Model(tiny_shape(0), raw, {Isa::portable, 1, 600, false}); });
 }
 
+// How many cores the calling thread may use; 0 where the system does not say.
+int cores() {
+#ifdef __linux__
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return CPU_COUNT(&allowed);
+#endif
+  return 0;
+}
+
 void pool() {
+  const int allowed = cores();
   for (const int threads : {1, 2, 5}) {
     Pool pool(threads);
     for (int round = 0; round < 3000; ++round) {
       const int units = round % 50;
       std::vector<int> done(units, 0);
-      pool.each(units, [&](std::int64_t unit, int) { ++done[unit]; });
-      for (const int d : done) check(d == 1, "every unit is done once");
+      pool.each(units, [&](std::int64_t unit, int) { done[unit] += cores() == allowed ? 1 : 100; });
+      for (const int d : done) check(d == 1, "every unit is done once, by a thread that may use every core");
       if (round % 1000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));  // helpers fall asleep
     }
   }
