@@ -324,7 +324,10 @@ void pool() {
     for (int round = 0; round < 3000; ++round) {
       const int units = round % 50;
       std::vector<int> done(units, 0);
-      pool.each(units, [&](std::int64_t unit, int) { done[unit] += cores() == allowed ? 1 : 100; });
+      pool.each(units, [&](std::int64_t unit, int) {
+        if ((unit + round) % 1009 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));  // others help out
+        done[unit] += cores() == allowed ? 1 : 100;
+      });
       for (const int d : done) check(d == 1, "every unit is done once, by a thread that may use every core");
       if (round % 1000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));  // helpers fall asleep
     }
