@@ -26,15 +26,15 @@ void store_value(const CacheShape& shape, std::byte* values, int slot, const Num
 void Runner::project(int index, const Fan::Unit& unit, Thread& thread) {
   const Layer& layer = network_.layers[index];
   const auto& parts = layer.qkv.parts();
-  const bool keys = unit.part == &parts[1], values = unit.part == &parts[2];
+  const bool is_key = unit.part == &parts[1], is_value = unit.part == &parts[2];
   const int size = shape_.head_size, stride = layer.qkv.outputs();
   for (int row = 0; row < count_; ++row) {
-    const Row& r = (*rows_)[first_ + row];
+    const int position = (*rows_)[first_ + row].position;
     float* x = qkv_.data() + static_cast<std::size_t>(row) * stride + unit.part->first;
     check(x + unit.begin, static_cast<int>(unit.end - unit.begin), row);
     for (int first = static_cast<int>(unit.begin); first < unit.end; first += size) {
-      if (!values) turn(keys ? layer.k_norm : layer.q_norm, x + first, r.position, thread);
-      if (keys || values) store(index, first / size, keys, row, x + first, thread);
+      if (!is_value) turn(is_key ? layer.k_norm : layer.q_norm, x + first, position, thread);
+      if (is_key || is_value) store(index, first / size, is_key, row, x + first, thread);
     }
   }
 }
@@ -51,16 +51,15 @@ void Runner::turn(const Vector& norm, float* head, int position, Thread& thread)
 }
 
 // A key, or else a value, into its slot.
-void Runner::store(int index, int head, bool key, int row, const float* x, Thread& thread) {
+void Runner::store(int index, int head, bool is_key, int row, const float* x, Thread& thread) {
   const CacheShape& shape = cache_.shape();
   const Row& r = (*rows_)[first_ + row];
   std::byte* keys = r.sequence->pages[r.slot / kPage].get() + shape.offset(index, head);
-  std::byte* values = keys + shape.key_bytes();
   const auto place = [&](const auto* numbers) {
-    if (key) {
+    if (is_key) {
       store_key(shape, keys, r.slot, numbers);
     } else {
-      store_value(shape, values, r.slot, numbers);
+      store_value(shape, keys + shape.key_bytes(), r.slot, numbers);
     }
   };
   if (!shape.half) return place(x);

@@ -6,7 +6,7 @@
 namespace headstart {
 namespace {
 
-constexpr int kBand = 256;     // rows that go through the layers together; more take turns
+constexpr int kBand = 256;  // rows that go through the layers together; more take turns
 constexpr std::size_t kFetched = 32 * 1024;  // bytes that a thread asks for before it begins
 
 }  // namespace
@@ -30,7 +30,7 @@ Runner::Runner(const Network& network, Cache& cache, Pool& pool, Isa isa)
 void Runner::run(const std::vector<Row>& rows, Result& result) {
   rows_ = &rows;
   result_ = &result;
-  bad_.assign(rows.size(), false);
+  bad_ = std::vector<std::atomic<char>>(rows.size());
   for (const Row& row : rows) rope_.extend(row.position + 1);
   for (int first = 0; first < static_cast<int>(rows.size()); first += kBand)
     band(first, std::min(kBand, static_cast<int>(rows.size()) - first));
@@ -152,19 +152,22 @@ void Runner::each_unit(const Fan& fan, std::int64_t units, int rows, const Work&
   });
 }
 
-void Runner::multiply(const Fan& fan, float* out) {
-  each_unit(fan, static_cast<std::int64_t>(fan.units().size()), count_, [&](const Fan::Unit& unit, Thread&) {
+// Calls then(unit, thread) as soon as a unit's outputs are there.
+template <class Then>
+void Runner::multiply(const Fan& fan, float* out, const Then& then) {
+  each_unit(fan, static_cast<std::int64_t>(fan.units().size()), count_, [&](const Fan::Unit& unit, Thread& thread) {
     fan.multiply(unit, prepared_.data(), count_, out + unit.part->first, fan.outputs());
+    then(unit, thread);
   });
+}
+
+void Runner::multiply(const Fan& fan, float* out) {
+  multiply(fan, out, [](const Fan::Unit&, Thread&) {});
 }
 
 void Runner::attention(int index) {
   const Layer& layer = network_.layers[index];
-  each_unit(layer.qkv, static_cast<std::int64_t>(layer.qkv.units().size()), count_,
-            [&](const Fan::Unit& unit, Thread& thread) {
-              layer.qkv.multiply(unit, prepared_.data(), count_, qkv_.data() + unit.part->first, layer.qkv.outputs());
-              project(index, unit, thread);
-            });
+  multiply(layer.qkv, qkv_.data(), [&](const Fan::Unit& unit, Thread& thread) { project(index, unit, thread); });
   cut_attention(index);
   pool_.each(static_cast<std::int64_t>(units_.size()), [&](std::int64_t unit, int thread) {
     attend(index, units_[unit], threads_[thread]);

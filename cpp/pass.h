@@ -83,6 +83,8 @@ class Runner {
   template <class Work>
   void each_unit(const Fan& fan, std::int64_t units, int rows, const Work& work);
   void norm_and_prepare(const Vector& weight, const float* add, const Fan& next);
+  template <class Then>
+  void multiply(const Fan& fan, float* out, const Then& then);
   void multiply(const Fan& fan, float* out);
   void mlp(const Layer& layer);
   void tap(int index);
@@ -92,7 +94,7 @@ class Runner {
   void attention(int index);
   void project(int index, const Fan::Unit& unit, Thread& thread);
   void turn(const Vector& norm, float* head, int position, Thread& thread);
-  void store(int index, int head, bool key, int row, const float* x, Thread& thread);
+  void store(int index, int head, bool is_key, int row, const float* x, Thread& thread);
   void cut_attention(int index);
   void attend(int index, const Unit& unit, Thread& thread);
   const float* queries(int index, const Unit& unit, Thread& thread) const;
@@ -115,7 +117,7 @@ class Runner {
   // Of the pass at hand.
   const std::vector<Row>* rows_ = nullptr;
   Result* result_ = nullptr;
-  std::vector<char> bad_;  // rows with a number that is not finite, or not to be had in half precision
+  std::vector<std::atomic<char>> bad_;  // rows with a number that is not finite, or not to be had in half precision
   int first_ = 0, count_ = 0;  // the band: rows that go through the layers together
   std::vector<std::vector<const std::byte*>> pages_;  // of each sequence
   std::vector<View> views_;

@@ -40,7 +40,7 @@ bool wait(const Ready& ready, std::chrono::nanoseconds limit) {
 }
 
 // The core that the calling thread runs on; -1 where the system does not say.
-int core() {
+int current_core() {
 #ifdef __linux__
   return sched_getcpu();
 #else
@@ -49,12 +49,12 @@ int core() {
 }
 
 // Moves the calling thread to another of the cores that it may use, if there is one.
-void leave(int core) {
+void leave([[maybe_unused]] int busy) {
 #ifdef __linux__
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
   cpu_set_t others = allowed;
-  CPU_CLR(core, &others);
+  CPU_CLR(busy, &others);
   if (sched_setaffinity(0, sizeof(others), &others) == 0) sched_setaffinity(0, sizeof(allowed), &allowed);
 #endif
 }
@@ -71,7 +71,8 @@ std::int64_t Pool::Desk::take_first() {
   std::uint64_t now = units.load(std::memory_order_relaxed);
   do {
     if (now >> 32 >= (now & 0xffffffff)) return -1;
-  } while (!units.compare_exchange_weak(now, now + stretch(1, 0), std::memory_order_acquire, std::memory_order_relaxed));
+  } while (!units.compare_exchange_weak(now, now + stretch(1, 0), std::memory_order_acquire,
+                                        std::memory_order_relaxed));
   return static_cast<std::int64_t>(now >> 32);
 }
 
@@ -103,54 +104,53 @@ void Pool::stop() {
 
 void Pool::run(std::int64_t units, Call call, const void* work) {
   assert(units < kMost && "a step of a pass has fewer units than a stretch can name");
-  for (int thread = 0; thread < threads_; ++thread) {
-    desks_[thread].call = call;
-    desks_[thread].work = work;
-  }
-  // Nothing here waits for another core's memory: that takes longer than many a unit. So a helper that falls asleep now
-  // may miss this step, whose units then go to others. Our first unit is nobody else's.
+  // Nothing here waits for another core's memory: that takes longer than many a unit.
   const std::int64_t others = units - 1;
-  for (int thread = 0; thread < threads_; ++thread)
-    desks_[thread].units.store(stretch(1 + others * thread / threads_, 1 + others * (thread + 1) / threads_),
-                               std::memory_order_release);
+  for (int thread = 0; thread < threads_; ++thread) {
+    Desk& desk = desks_[thread];
+    desk.call = call;
+    desk.work = work;
+    desk.units.store(stretch(1 + others * thread / threads_, 1 + others * (thread + 1) / threads_),
+                     std::memory_order_release);
+  }
   if (sleepers_.load(std::memory_order_relaxed) > 0) {
-    caller_core_.store(core(), std::memory_order_relaxed);
+    caller_core_.store(current_core(), std::memory_order_relaxed);
     ++bell_;
     bell_.notify_all();
   }
   call(work, 0, 0);
-  helped_ += others - work_off(0, desks_[0], &Desk::take_first) - steal(0);
-  const auto done = [&] {
+  helped_ += others - work_off(desks_[0], &Desk::take_first, 0) - steal(0);
+  const auto all_done = [&] {
     std::int64_t sum = 0;
     for (int thread = 1; thread < threads_; ++thread) sum += tallies_[thread].units.load(std::memory_order_acquire);
     return sum == helped_;
   };
-  wait(done, std::chrono::nanoseconds::max());
+  wait(all_done, std::chrono::nanoseconds::max());
 }
 
 // Does the units of a desk until there is none left; returns how many. A unit taken belongs to the step that is going
 // on: it cannot end before that unit is done.
-std::int64_t Pool::work_off(int thread, Desk& desk, std::int64_t (Desk::*take)()) {
+std::int64_t Pool::work_off(Desk& desk, std::int64_t (Desk::*take)(), int thread) {
   std::int64_t count = 0;
-  for (std::int64_t unit; (unit = (desk.*take)()) >= 0; ++count) desks_[thread].call(desks_[thread].work, unit, thread);
+  for (std::int64_t unit; (unit = (desk.*take)()) >= 0; ++count) desk.call(desk.work, unit, thread);
   return count;
 }
 
 std::int64_t Pool::steal(int thread) {
   std::int64_t count = 0;
   for (int other = 1; other < threads_; ++other)
-    count += work_off(thread, desks_[(thread + other) % threads_], &Desk::take_last);
+    count += work_off(desks_[(thread + other) % threads_], &Desk::take_last, thread);
   return count;
 }
 
 void Pool::help(int thread) {
-  std::atomic<std::int64_t>& done = tallies_[thread].units;
-  const auto count = [&](std::int64_t units) {  // nobody else writes there
-    if (units > 0) done.store(done.load(std::memory_order_relaxed) + units, std::memory_order_release);
+  std::atomic<std::int64_t>& tally = tallies_[thread].units;
+  const auto publish = [&](std::int64_t units) {  // nobody else writes there
+    if (units > 0) tally.store(tally.load(std::memory_order_relaxed) + units, std::memory_order_release);
   };
   while (!stopping_) {
-    count(work_off(thread, desks_[thread], &Desk::take_first));
-    count(steal(thread));
+    publish(work_off(desks_[thread], &Desk::take_first, thread));
+    publish(steal(thread));
     if (!wait([&] { return !desks_[thread].empty() || stopping_; }, kYields)) rest(thread);
   }
 }
@@ -158,11 +158,13 @@ void Pool::help(int thread) {
 void Pool::rest(int thread) {
   const std::uint32_t bell = bell_.load();
   ++sleepers_;
-  if (desks_[thread].empty() && !stopping_) bell_.wait(bell);
+  const bool sleeps = desks_[thread].empty() && !stopping_;
+  if (sleeps) bell_.wait(bell);
   --sleepers_;
-  // A virtual machine's system takes a halted core for a busy one, and wakes threads on the core of whoever rings; it
-  // moves them at its next ticks, some passes later.
-  if (const int here = core(); here >= 0 && here == caller_core_.load(std::memory_order_relaxed)) leave(here);
+  // A virtual machine's system takes a halted core for a busy one, wakes threads on the core of whoever rings, and moves
+  // them some passes later; so we move ourselves.
+  const int core = current_core();
+  if (sleeps && core >= 0 && core == caller_core_.load(std::memory_order_relaxed)) leave(core);
 }
 
 }  // namespace headstart

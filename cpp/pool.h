@@ -1,8 +1,9 @@
-// Threads that share the many small steps of a pass: about a tenth of a microsecond of overhead each.
+// Threads that share the many small steps of a pass; a step costs about what a message from core to core and back takes.
 //
 // A step is a count of units. Each thread has a stretch of them, in order, so that it reads memory in long runs; who is
 // done takes from the ends of others' stretches. So a helper that the system has put aside holds up at most the unit it
-// is at. Helpers spin for a bounded time, then yield, then sleep. Knows nothing of what the units are.
+// is at, and one that falls asleep may miss a step. The first unit is always the caller's. Helpers spin for a bounded
+// time, then yield, then sleep. Knows nothing of what the units are.
 #pragma once
 
 #include <atomic>
@@ -41,7 +42,7 @@ class Pool {
   // A thread's own line of memory: what it is told comes in one piece.
   struct alignas(64) Desk {
     std::atomic<std::uint64_t> units = 0;  // that nobody has begun: begin << 32 | end
-    // May change only while every unit has been done.
+    // What to do with them. Change only between steps.
     Call call = nullptr;
     const void* work = nullptr;
 
@@ -54,7 +55,7 @@ class Pool {
   };
 
   void run(std::int64_t units, Call call, const void* work);
-  std::int64_t work_off(int thread, Desk& desk, std::int64_t (Desk::*take)());
+  static std::int64_t work_off(Desk& desk, std::int64_t (Desk::*take)(), int thread);
   std::int64_t steal(int thread);
   void help(int thread);
   void rest(int thread);

@@ -33,11 +33,11 @@ struct Avx512 {
   // instructions, and a processor does not look far enough ahead to overlap enough of them (docs/LOG.md).
   template <int bits, int parts, int rows, class Use>
   static void dots(const std::uint8_t* lines, const std::uint8_t* x, std::size_t stride, Use use) {
-    constexpr int quads = 8 / parts, most = 4;
+    constexpr int quads = 8 / parts, in_step = 4;
     Bytes codes[8];
     each<8>([&](auto j) { codes[j] = quad<Avx512, bits, j>(lines); });
-    each<(rows + most - 1) / most>([&](auto turn) {
-      constexpr int first = turn * most, count = std::min(most, rows - first);
+    each<(rows + in_step - 1) / in_step>([&](auto turn) {
+      constexpr int first = turn * in_step, count = std::min(in_step, rows - first);
       const std::int8_t* of_row[count];
       Ints sums[parts][count];
       each<count>([&](auto r) { of_row[r] = activations<Avx512>(x, stride, first + r).codes; });
@@ -54,7 +54,8 @@ struct Avx512 {
     });
   }
   // sum += code * x of one quad. In assembly, because GCC loads the quad of x by an instruction of its own, which is
-  // slower; x as a memory operand would make it spill the sums (docs/LOG.md). Whoever calls has long written x.
+  // slower; x as a memory operand would make it spill the sums (docs/LOG.md). Volatile, or GCC puts the rows behind one
+  // another again. Whoever calls has long written x.
   template <int j>
   static Ints add_quad(Ints sum, Bytes code, const std::int8_t* x) {
     asm volatile("vpdpbusd %c3(%2)%{1to16%}, %1, %0" : "+v"(sum) : "v"(code), "r"(x), "i"(4 * j));

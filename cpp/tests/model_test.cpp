@@ -320,17 +320,27 @@ int cores() {
 void pool() {
   const int allowed = cores();
   for (const int threads : {1, 2, 5}) {
+    { Pool unused(threads); }
     Pool pool(threads);
-    for (int round = 0; round < 3000; ++round) {
+    const auto step = [&](int round) {
       const int units = round % 50;
       std::vector<int> done(units, 0);
       pool.each(units, [&](std::int64_t unit, int) {
         if ((unit + round) % 1009 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));  // others help out
-        done[unit] += cores() == allowed ? 1 : 100;
+        ++done[unit];
+        if (round % 8 == 0) done[unit] += cores() != allowed;
       });
       for (const int d : done) check(d == 1, "every unit is done once, by a thread that may use every core");
+    };
+    for (int round = 0; round < 3000; ++round) {
+      if (round % 500 == 499) {
+        std::thread(step, round).join();  // the caller may change
+      } else {
+        step(round);
+      }
       if (round % 1000 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(10));  // helpers fall asleep
     }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
 }
 

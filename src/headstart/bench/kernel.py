@@ -1,8 +1,8 @@
 """``headstart bench kernel``: the memory's bandwidth, then what a pass costs: by rows, by context, by format, by shape.
 
 All cells of a comparison are timed in one interleaved run, each as the median of its rounds, and the bandwidth with
-them, since on a shared machine it comes and goes. A pass is one of verification: every row asks for logits. Knows nothing
-of drafting.
+them, since on a shared machine it comes and goes. A pass is one of verification: every row asks for logits. Knows
+nothing of drafting.
 """
 
 from __future__ import annotations
@@ -94,6 +94,10 @@ class Report:
         """Median of the readings among the cells of ``subject``."""
         return median(self.bandwidths[subject])
 
+    def bandwidth_quartiles(self, subject: str) -> list[float]:
+        """Of the same readings."""
+        return _quartiles(self.bandwidths[subject], 1)
+
     def curve(self, subject: str, context: int) -> dict[str, float]:
         """Milliseconds by number of rows."""
         return {str(cell.rows): self.ms(*_key(cell)) for cell in self._cells(subject, context)}
@@ -101,7 +105,7 @@ class Report:
     def spread(self, subject: str, context: int) -> dict[str, list[float]]:
         """Quartiles in milliseconds by number of rows."""
         cells = self._cells(subject, context)
-        return {str(cell.rows): _quartiles(self.seconds[cell]) for cell in cells}
+        return {str(cell.rows): _quartiles(self.seconds[cell], 1000) for cell in cells}
 
     def _cells(self, subject: str, context: int) -> list[Cell]:
         return [c for c in self.seconds if (c.subject, c.context) == (subject, context) and c.rows > 0]
@@ -135,7 +139,7 @@ def run(options: KernelOptions, *, say: Callable[[str], None] = lambda _: None) 
     threads = options.threads or default_threads()
     locate(options.model)
     report = Report(options)
-    say(f"memory: {bandwidth(threads):.1f} GB/s read by {threads} threads")
+    say(f"memory: {bandwidth(threads):.1f} GB/s read by {threads} threads at the start")
     say(f"timing {options.model}{f' against {options.peer}' if options.peer else ''}, {options.rounds} rounds")
     _time_file(options, threads, report)
     for name, weights in _synthetic_models(options):
@@ -218,7 +222,7 @@ def _bytes_read(weights: Weights, own: Native) -> int:
 
 
 def _time(subjects: Mapping[str, Subject], cells: Sequence[Cell], rounds: int, threads: int, report: Report) -> None:
-    """Every cell once a round, after uncounted passes of its own, and the bandwidth before the cells of each context."""
+    """Every cell once a round, after uncounted ones of its own; the bandwidth before the cells of each context."""
     bandwidths = report.bandwidths.setdefault(cells[0].subject, [])
     try:
         for cell in cells:  # caches are filled here
@@ -231,8 +235,7 @@ def _time(subjects: Mapping[str, Subject], cells: Sequence[Cell], rounds: int, t
                     context = cell.context
                 if len(subjects) > 1:
                     time.sleep(PAUSE_S)
-                if cell.rows:
-                    _warm_up(subjects[cell.subject], cell)
+                _warm_up(subjects[cell.subject], cell)
                 report.seconds.setdefault(cell, []).append(_seconds(subjects[cell.subject], cell))
     finally:
         for subject in subjects.values():
@@ -255,8 +258,6 @@ def _key(cell: Cell) -> tuple[str, int, int]:
     return cell.subject, cell.context, cell.rows
 
 
-def _quartiles(seconds: Sequence[float]) -> list[float]:
-    if len(seconds) < 2:
-        return [round(1000 * seconds[0], 4)] * 2
-    low, _, high = quantiles(seconds, n=4, method="inclusive")
-    return [round(1000 * low, 4), round(1000 * high, 4)]
+def _quartiles(values: Sequence[float], scale: float) -> list[float]:
+    low, _, high = quantiles(values, n=4, method="inclusive") if len(values) > 1 else [values[0]] * 3
+    return [round(scale * low, 4), round(scale * high, 4)]

@@ -19,6 +19,7 @@ def as_object(report: Report) -> dict[str, Any]:
     first = options.contexts[0]
     return {
         "bandwidth_gb_s": round(report.bandwidth_gb_s(), 2),
+        "bandwidth_quartiles": {s: report.bandwidth_quartiles(s) for s in report.bandwidths},
         "curve": report.curve("headstart", first),
         "curve_quartiles": report.spread("headstart", first),
         "contexts": {str(c): report.curve("headstart", c) for c in options.contexts},
@@ -80,7 +81,9 @@ def tables(report: Report) -> Iterator[str]:
     yield f"\nprefill of {options.prefill} tokens, tokens a second"
     for subject in _subjects(report):
         yield f"  {subject:32} {_prefill(report, subject)['tokens_per_s']:8.0f}"
-    rate = f"{report.bandwidth_gb_s():.1f} GB/s meanwhile"
+    rate = "{:.1f} GB/s meanwhile, quartiles {:.1f}-{:.1f}".format(
+        report.bandwidth_gb_s(), *report.bandwidth_quartiles("headstart")
+    )
     yield f"\nshare of the bandwidth ({rate}) that one row reads at, after {options.contexts[0]} tokens"
     for subject in report.weight_bytes:
         costs = " ".join(f"{rows}: {ms:.2f}" for rows, ms in report.curve(subject, options.contexts[0]).items())

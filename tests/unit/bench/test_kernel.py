@@ -57,6 +57,7 @@ def test_the_last_line_is_json(options: dict[str, Any], capsys: pytest.CaptureFi
     found = json.loads(last)
     assert list(found["curve"]) == ["1", "4", "8"]
     assert found["bandwidth_gb_s"] > 0
+    assert list(found["bandwidth_quartiles"]) == ["headstart", "smollm2-135m F16"]
     assert found["curve"] == found["contexts"]["10"]
     assert list(found["synthetic"]) == ["smollm2-135m F16"]
     main(KernelOptions(**options), as_json=True)
