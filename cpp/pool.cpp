@@ -1,5 +1,7 @@
 #include "pool.h"
 
+#include <unistd.h>
+
 #include <cassert>
 #include <chrono>
 
@@ -48,14 +50,17 @@ int current_core() {
 #endif
 }
 
-// Moves the calling thread to another of the cores that it may use, if there is one.
+// Moves the calling thread to another of the cores that it may use, if there is one. Which it may use stays as it was,
+// unless somebody else has just changed it.
 void leave([[maybe_unused]] int busy) {
 #ifdef __linux__
-  cpu_set_t allowed;
+  cpu_set_t allowed, now;
   if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
   cpu_set_t others = allowed;
   CPU_CLR(busy, &others);
-  if (sched_setaffinity(0, sizeof(others), &others) == 0) sched_setaffinity(0, sizeof(allowed), &allowed);
+  if (sched_setaffinity(0, sizeof(others), &others) != 0) return;
+  if (sched_getaffinity(0, sizeof(now), &now) == 0 && CPU_EQUAL(&now, &others))
+    sched_setaffinity(0, sizeof(allowed), &allowed);
 #endif
 }
 
@@ -84,7 +89,7 @@ std::int64_t Pool::Desk::take_last() {
   return static_cast<std::int64_t>(now & 0xffffffff) - 1;
 }
 
-Pool::Pool(int threads) : threads_(threads), desks_(new Desk[threads]), tallies_(new Tally[threads]) {
+Pool::Pool(int threads) : threads_(threads), process_(getpid()), desks_(new Desk[threads]), tallies_(new Tally[threads]) {
   try {
     for (int thread = 1; thread < threads; ++thread) helpers_.emplace_back([this, thread] { help(thread); });
   } catch (...) {
@@ -93,7 +98,13 @@ Pool::Pool(int threads) : threads_(threads), desks_(new Desk[threads]), tallies_
   }
 }
 
-Pool::~Pool() { stop(); }
+Pool::~Pool() {
+  if (getpid() == process_) {
+    stop();
+  } else {
+    new std::vector<std::thread>(std::move(helpers_));  // there is nobody to wait for, and a thread must not be dropped
+  }
+}
 
 void Pool::stop() {
   stopping_ = true;

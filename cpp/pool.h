@@ -62,6 +62,7 @@ class Pool {
   void stop();
 
   const int threads_;
+  const int process_;  // a fork of it has no helpers
   std::unique_ptr<Desk[]> desks_;
   std::unique_ptr<Tally[]> tallies_;
   std::int64_t helped_ = 0;  // units that helpers have done in all steps before

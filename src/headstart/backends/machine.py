@@ -6,7 +6,9 @@ import math
 import os
 from pathlib import Path
 
-__all__ = ["available_memory_bytes", "default_threads", "most_threads"]
+from headstart.errors import InputError
+
+__all__ = ["available_memory_bytes", "check_threads", "default_threads", "most_threads"]
 
 GROUP = Path("/sys/fs/cgroup")
 
@@ -23,6 +25,14 @@ def default_threads() -> int:
 def most_threads() -> int:
     """Threads beyond the machine's cores only wait for each other; two are always allowed."""
     return max(os.cpu_count() or 1, 2)
+
+
+def check_threads(threads: int | None) -> int:
+    """The number of threads to use: one a core by default, and never more than the machine allows."""
+    most = most_threads()
+    if threads is not None and not 1 <= threads <= most:
+        raise InputError(f"threads is {threads}; this machine allows 1 to {most}")
+    return min(default_threads(), most) if threads is None else threads
 
 
 def available_memory_bytes() -> int | None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from headstart import _native
 from headstart.backends.checks import check_batch, check_context, check_fork, check_keep, check_taps
-from headstart.backends.machine import available_memory_bytes, default_threads, most_threads
+from headstart.backends.machine import available_memory_bytes, check_threads
 from headstart.errors import CorruptModelError, InputError, ModelError, NumericsError
 from headstart.models.config import ModelConfig, Tensor, Weights
 from headstart.protocols import Batch
@@ -68,7 +68,7 @@ class NativeModel:
         config = weights.config
         self.vocab_size = config.vocab_size
         self.context = check_context(context, config.context_length)
-        self.threads = _check_threads(threads)
+        self.threads = check_threads(threads)
         if precision not in ("auto", "float32"):
             raise InputError(f"precision is {precision!r}; choose 'auto' or 'float32'")
         precise = precision == "float32"
@@ -183,13 +183,6 @@ class NativeRows:
             wanted = [r for r, place in enumerate(places) if place >= 0]
             raise InputError(f"row {row} has no logits; the rows wanted in this pass are {wanted}")
         return places[row]
-
-
-def _check_threads(threads: int | None) -> int:
-    most = most_threads()
-    if threads is not None and not 1 <= threads <= most:
-        raise InputError(f"threads is {threads}; this machine allows 1 to {most}")
-    return min(default_threads(), most) if threads is None else threads
 
 
 def _check_isa(isa: str | None) -> str:

@@ -19,14 +19,13 @@ from statistics import median, quantiles
 from typing import Any
 
 from headstart import _native
-from headstart.backends.machine import default_threads
+from headstart.backends.machine import check_threads
 from headstart.bench.subjects import Llama, Native, Subject
-from headstart.bench.synthetic import SHAPES, synthetic
+from headstart.bench.synthetic import CONTEXT, SHAPES, synthetic
 from headstart.errors import InputError
 from headstart.models import load
 from headstart.models.config import Weights
 from headstart.models.kinds import KINDS
-from headstart.models.loading import locate
 from headstart.pictures import check_picture
 
 __all__ = ["Cell", "KernelOptions", "Report", "bandwidth", "machine", "main", "run"]
@@ -136,16 +135,26 @@ def run(options: KernelOptions, *, say: Callable[[str], None] = lambda _: None) 
     InputError
         A value is not allowed, or the peer is not installed.
     """
-    threads = options.threads or default_threads()
-    locate(options.model)
+    threads = check_threads(options.threads)
+    weights = load(options.model)
+    _check_lengths(options, weights)
     report = Report(options)
     say(f"memory: {bandwidth(threads):.1f} GB/s read by {threads} threads at the start")
     say(f"timing {options.model}{f' against {options.peer}' if options.peer else ''}, {options.rounds} rounds")
-    _time_file(options, threads, report)
-    for name, weights in _synthetic_models(options):
+    _time_file(weights, options, threads, report)
+    for name, synthetic_weights in _synthetic_models(options):
         say(f"timing {name}")
-        _time_synthetic(name, weights(), options, threads, report)
+        _time_synthetic(name, synthetic_weights(), options, threads, report)
     return report
+
+
+def _check_lengths(options: KernelOptions, weights: Weights) -> None:
+    limit = weights.config.context_length
+    if options.formats or options.shapes:
+        limit = min(limit, CONTEXT)
+    asked = max(options.prefill, max(options.contexts) + max(options.rows))
+    if asked > limit:
+        raise InputError(f"contexts with rows, or prefill, ask for {asked} tokens; at most {limit} are allowed here")
 
 
 def bandwidth(threads: int) -> float:
@@ -168,9 +177,8 @@ def machine() -> dict[str, Any]:
     }
 
 
-def _time_file(options: KernelOptions, threads: int, report: Report) -> None:
+def _time_file(weights: Weights, options: KernelOptions, threads: int, report: Report) -> None:
     """The model itself and the peer on the same file, interleaved."""
-    weights = load(options.model)
     room = max(options.contexts) + max(*options.rows, options.prefill) + 1
     own = Native(weights, threads=threads, context=room)
     subjects: dict[str, Subject] = {"headstart": own}

@@ -14,7 +14,7 @@ from headstart.models.config import ModelConfig, Rope, Tensor, Weights
 from headstart.models.kinds import KINDS, byte_count
 from headstart.models.layout import expected_shapes
 
-__all__ = ["SHAPES", "Shape", "synthetic"]
+__all__ = ["CONTEXT", "SHAPES", "Shape", "synthetic"]
 
 CONTEXT = 8192
 # Where the half-precision numbers of a block stand; all other bytes are codes or small scales, and may be anything.

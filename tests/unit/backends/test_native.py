@@ -38,7 +38,12 @@ def rows_of(model: NativeModel, tokens: list[int]) -> NativeRows:
 
 def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env={**os.environ, **environment}
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env={**os.environ, **environment},
     )
 
 
@@ -79,6 +84,33 @@ print(NativeModel(tiny_weights(kind="Q8_0"), threads=1).numerics_id)
 """
     done = run(code, HEADSTART_ISA="portable", PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
     assert (done.stdout.strip(), done.stderr) == ("native-portable-int8", "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
+def test_a_forked_process_uses_and_leaves_what_it_inherits() -> None:
+    """Of the threads of a model only the one that forked is there; ending must not wait for the others."""
+    code = """
+import os, sys, warnings
+from headstart.backends.native import NativeModel
+from headstart.protocols import Batch
+from support.tiny import tiny_weights
+
+def bits(model):
+    return model.forward(Batch.chain(model.open(), [1, 2, 3], wanted="all")).logits(2).tobytes()
+
+warnings.simplefilter("ignore")  # newer Pythons warn of a fork beside threads
+weights = tiny_weights(kind="Q4_1", hidden=512, heads=8, kv_heads=4, mlp=1536)
+inherited = [NativeModel(weights, threads=2) for _ in range(2)]
+expected = [bits(model) for model in inherited]
+child = os.fork()
+if child == 0:
+    own = NativeModel(weights, threads=2)
+    sys.exit(0 if [bits(own), bits(inherited[0])] == expected else 5)
+assert os.waitpid(child, 0)[1] == 0
+assert [bits(model) for model in inherited] == expected
+"""
+    done = run(code, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("isa", ["sse9", "neon" if "avx2" in _native.available_isas() else "avx512"])

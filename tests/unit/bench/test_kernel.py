@@ -104,6 +104,25 @@ def test_options_that_make_no_sense_are_refused(wrong: dict[str, Any], complaint
         KernelOptions(**wrong)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        ({"threads": 0}, "threads is 0; this machine allows 1 to"),
+        ({"threads": 10**20}, f"threads is {10**20}; this machine allows 1 to"),
+        ({"contexts": (10, 10**9)}, "ask for 1000000008 tokens; at most"),
+        ({"rows": (1, 10**20)}, "tokens; at most"),
+        ({"prefill": 1 << 32}, "ask for 4294967296 tokens; at most"),
+    ],
+)
+def test_what_the_model_or_machine_does_not_allow_is_refused_before_measuring(
+    options: dict[str, Any], wrong: dict[str, Any], complaint: str
+) -> None:
+    said: list[str] = []
+    with pytest.raises(InputError, match=complaint):
+        run(KernelOptions(**{**options, **wrong}), say=said.append)
+    assert said == []
+
+
 def test_a_peer_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be run"):
         Llama(tmp_path / "m.gguf", kind="", threads=1, python=str(tmp_path / "python"))
