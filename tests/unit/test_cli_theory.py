@@ -82,7 +82,6 @@ def test_what_is_not_allowed_is_one_sentence(arguments, reason):
 
 
 def test_a_picture_is_drawn(tmp_path):
-    pytest.importorskip("matplotlib", reason="the [plot] extra is not installed")
     for number, arguments in enumerate((("laws",), ("speed", "--alpha", "0.8"), ("tokens", "--alpha", "0.8"))):
         file = tmp_path / f"{number}.svg"
         result = call(*arguments, "--plot", file)
@@ -98,7 +97,6 @@ def test_without_the_extra_the_install_command_is_named(monkeypatch, tmp_path):
 
 
 def test_pictures_that_cannot_be_written_are_refused(tmp_path):
-    pytest.importorskip("matplotlib", reason="the [plot] extra is not installed")
     for name, says in (
         ("a.foo", "use .png, .svg or .pdf"),
         ("none/a.png", "cannot be written: its folder is not there"),

@@ -149,12 +149,14 @@ def run(options: KernelOptions, *, say: Callable[[str], None] = lambda _: None) 
 
 
 def _check_lengths(options: KernelOptions, weights: Weights) -> None:
-    limit = weights.config.context_length
+    """Refuse more tokens than the models hold; synthetic ones are timed at the first context only."""
+    models = {f"the model {options.model!r}": (weights.config.context_length, max(options.contexts))}
     if options.formats or options.shapes:
-        limit = min(limit, CONTEXT)
-    asked = max(options.prefill, max(options.contexts) + max(options.rows))
-    if asked > limit:
-        raise InputError(f"contexts with rows, or prefill, ask for {asked} tokens; at most {limit} are allowed here")
+        models["a synthetic model"] = (CONTEXT, options.contexts[0])
+    for name, (limit, context) in models.items():
+        asked = max(options.prefill, context + max(options.rows))
+        if asked > limit:
+            raise InputError(f"contexts with rows, or prefill, ask for {asked} tokens; {name} holds {limit}")
 
 
 def bandwidth(threads: int) -> float:

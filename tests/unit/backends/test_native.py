@@ -86,7 +86,6 @@ print(NativeModel(tiny_weights(kind="Q8_0"), threads=1).numerics_id)
     assert (done.stdout.strip(), done.stderr) == ("native-portable-int8", "")
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="a system without fork")
 def test_a_forked_process_uses_and_leaves_what_it_inherits() -> None:
     """Of the threads of a model only the one that forked is there; ending must not wait for the others."""
     code = """

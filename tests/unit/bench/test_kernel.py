@@ -109,9 +109,9 @@ def test_options_that_make_no_sense_are_refused(wrong: dict[str, Any], complaint
     [
         ({"threads": 0}, "threads is 0; this machine allows 1 to"),
         ({"threads": 10**20}, f"threads is {10**20}; this machine allows 1 to"),
-        ({"contexts": (10, 10**9)}, "ask for 1000000008 tokens; at most"),
-        ({"rows": (1, 10**20)}, "tokens; at most"),
-        ({"prefill": 1 << 32}, "ask for 4294967296 tokens; at most"),
+        ({"contexts": (10, 10**9)}, "ask for 1000000008 tokens; the model .* holds"),
+        ({"rows": (1, 10**20)}, "tokens; the model .* holds"),
+        ({"prefill": 1 << 32}, "ask for 4294967296 tokens; the model .* holds"),
     ],
 )
 def test_what_the_model_or_machine_does_not_allow_is_refused_before_measuring(
@@ -169,7 +169,6 @@ def llama_print_system_info(): return b"none"
 
 
 def test_a_picture_of_the_curve(options: dict[str, Any], tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="pictures take the plot extra")
     main(KernelOptions(**options), as_json=True, plot=tmp_path / "curve.png", say=lambda _: None)
     assert (tmp_path / "curve.png").stat().st_size > 5000
 
@@ -190,7 +189,6 @@ def test_the_command_line_reaches_all_of_it(options: dict[str, Any]) -> None:
 def test_a_picture_that_cannot_be_drawn_is_refused_before_measuring(
     options: dict[str, Any], tmp_path: Path, name: str, says: str
 ) -> None:
-    pytest.importorskip("matplotlib", reason="pictures take the plot extra")
     said: list[str] = []
     with pytest.raises(InputError, match=says):
         main(KernelOptions(**options), plot=tmp_path / name, say=said.append)

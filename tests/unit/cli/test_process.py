@@ -18,8 +18,6 @@ import pytest
 from headstart.trace import check
 from support.commands import SOURCE, process, run, tiny_model
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of the POSIX kind")
-
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
